@@ -1,0 +1,16 @@
+{{- define "pyroscope.selector" -}}
+app.kubernetes.io/name: pyroscope
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: all
+{{- end }}
+
+{{- define "pyroscope.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+{{ include "pyroscope.selector" . }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "pyroscope.serviceAccountName" -}}
+{{ .Values.pyroscope.serviceAccount.name | default .Release.Name }}
+{{- end }}
