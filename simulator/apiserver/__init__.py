@@ -1,0 +1,1 @@
+"""A real Kubernetes API server behind a simulated AKS cluster, and what AKS would do around it."""
