@@ -1,0 +1,199 @@
+"""A Python language host, for machines without ``pulumi-language-python``.
+
+It runs the program with the Python that runs it, and shows what the program prints. It also runs
+plugins written in Python (policy packs, components) as the engine asks for them. Not here:
+installing dependencies, code generation, templates: those need a real installation of Pulumi.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from queue import SimpleQueue
+from typing import IO
+
+import grpc
+from google.protobuf import empty_pb2
+
+from simulator.plugins.serving import serve
+from simulator.plugins.stubs import language_pb2, language_pb2_grpc, plugin_pb2
+
+VERSION = "3.272.0"
+
+
+class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
+    """Answers the engine for programs written in Python."""
+
+    def __init__(self, engine_address: str) -> None:
+        self._engine_address = engine_address
+        self._children: set[subprocess.Popen[bytes]] = set()
+
+    def end_children(self) -> None:
+        """Interrupt the programs that still run."""
+        for child in list(self._children):
+            child.send_signal(signal.SIGINT)
+
+    def Handshake(  # noqa: N802
+        self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
+    ) -> language_pb2.LanguageHandshakeResponse:
+        self._engine_address = request.engine_address
+        return language_pb2.LanguageHandshakeResponse()
+
+    def GetPluginInfo(  # noqa: N802
+        self, request: empty_pb2.Empty, context: grpc.ServicerContext
+    ) -> plugin_pb2.PluginInfo:
+        return plugin_pb2.PluginInfo(version=VERSION)
+
+    def GetRequiredPlugins(  # noqa: N802
+        self, request: language_pb2.GetRequiredPluginsRequest, context: grpc.ServicerContext
+    ) -> language_pb2.GetRequiredPluginsResponse:
+        return language_pb2.GetRequiredPluginsResponse()
+
+    def GetRequiredPackages(  # noqa: N802
+        self, request: language_pb2.GetRequiredPackagesRequest, context: grpc.ServicerContext
+    ) -> language_pb2.GetRequiredPackagesResponse:
+        return language_pb2.GetRequiredPackagesResponse()
+
+    def About(  # noqa: N802
+        self, request: language_pb2.AboutRequest, context: grpc.ServicerContext
+    ) -> language_pb2.AboutResponse:
+        version = ".".join(str(part) for part in sys.version_info[:3])
+        return language_pb2.AboutResponse(executable=sys.executable, version=version)
+
+    def GetProgramDependencies(  # noqa: N802
+        self,
+        request: language_pb2.GetProgramDependenciesRequest,
+        context: grpc.ServicerContext,
+    ) -> language_pb2.GetProgramDependenciesResponse:
+        from importlib.metadata import distributions
+
+        return language_pb2.GetProgramDependenciesResponse(
+            dependencies=[
+                language_pb2.DependencyInfo(name=found.name, version=found.version)
+                for found in distributions()
+            ]
+        )
+
+    def InstallDependencies(  # noqa: N802
+        self,
+        request: language_pb2.InstallDependenciesRequest,
+        context: grpc.ServicerContext,
+    ) -> Iterator[language_pb2.InstallDependenciesResponse]:
+        yield language_pb2.InstallDependenciesResponse(
+            stderr=b"The project's scripts install its dependencies; nothing to do.\n"
+        )
+
+    def Run(  # noqa: N802
+        self, request: language_pb2.RunRequest, context: grpc.ServicerContext
+    ) -> language_pb2.RunResponse:
+        directory = request.info.program_directory or request.pwd or os.getcwd()
+        entry = request.info.entry_point
+        settings = {
+            "program": str(Path(directory, "" if entry in ("", ".") else entry)),
+            "engine": self._engine_address,
+            "monitor": request.monitor_address,
+            "project": request.project,
+            "stack": request.stack,
+            "organization": request.organization,
+            "parallel": request.parallel,
+            "dry_run": request.dryRun,
+            "config": dict(request.config),
+            "secret_keys": list(request.configSecretKeys),
+            "root": request.info.root_directory,
+            "arguments": list(request.args),
+        }
+        child = subprocess.Popen(
+            [sys.executable, "-u", str(Path(__file__).with_name("program.py"))],
+            cwd=request.pwd or directory,
+            stdin=subprocess.PIPE,
+            env=os.environ | _program_environment(request),
+            # Our own standard output and error are the user's; the child inherits them.
+        )
+        self._children.add(child)
+        try:
+            child.communicate(json.dumps(settings).encode())
+        finally:
+            self._children.discard(child)
+        if child.returncode == _REPORTED:
+            return language_pb2.RunResponse(bail=True)
+        if child.returncode != 0:
+            return language_pb2.RunResponse(
+                error=f"Program exited with non-zero exit code: {child.returncode}"
+            )
+        return language_pb2.RunResponse()
+
+    def RunPlugin(  # noqa: N802
+        self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
+    ) -> Iterator[language_pb2.RunPluginResponse]:
+        program = request.info.program_directory
+        entry = request.info.entry_point
+        child = subprocess.Popen(
+            [
+                sys.executable,
+                "-u",
+                str(Path(program, "" if entry in ("", ".") else entry)),
+                *request.args,
+            ],
+            cwd=request.pwd or program,
+            env={**os.environ, **dict(pair.split("=", 1) for pair in request.env)},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        self._children.add(child)
+        context.add_callback(child.terminate)  # the engine hangs up when it needs it no longer
+        try:
+            yield from _stream(child)
+            yield language_pb2.RunPluginResponse(exitcode=child.wait())
+        finally:
+            self._children.discard(child)
+
+
+_REPORTED = 32
+"""The program's exit status that means: failed, and the engine knows why."""
+
+
+def _program_environment(request: language_pb2.RunRequest) -> dict[str, str]:
+    return {
+        "PULUMI_PROJECT": request.project,
+        "PULUMI_STACK": request.stack,
+        "PULUMI_ORGANIZATION": request.organization,
+    }
+
+
+def _stream(child: subprocess.Popen[bytes]) -> Iterator[language_pb2.RunPluginResponse]:
+    """Both streams of ``child`` as they come, until both have ended."""
+    chunks: SimpleQueue[language_pb2.RunPluginResponse | None] = SimpleQueue()
+
+    def read(pipe: IO[bytes], name: str) -> None:
+        while chunk := os.read(pipe.fileno(), 65536):
+            chunks.put(language_pb2.RunPluginResponse(**{name: chunk}))
+        chunks.put(None)
+
+    pipes = [(pipe, name) for pipe, name in ((child.stdout, "stdout"), (child.stderr, "stderr")) if pipe]
+    for pipe, name in pipes:
+        threading.Thread(target=read, args=(pipe, name), daemon=True).start()
+    ended = 0
+    while ended < len(pipes):
+        chunk = chunks.get()
+        if chunk is None:
+            ended += 1
+        else:
+            yield chunk
+
+
+def main() -> None:
+    """Serve the language host; the engine starts this with its address as the last argument."""
+    host = LanguageHost(sys.argv[-1])
+    serve(
+        lambda server: language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server),
+        on_end=host.end_children,
+    )
+
+
+if __name__ == "__main__":
+    main()
