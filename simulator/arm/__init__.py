@@ -1,0 +1,1 @@
+"""The simulated Azure Resource Manager and the resource providers behind it."""

@@ -1,0 +1,162 @@
+"""The control interface of the simulator, for tests, ``scripts/simulate`` and reports.
+
+- ``GET inspect``: everything there is, sorted (the shape ``scripts/simulate --inspect`` prints).
+- ``GET timeline``: every operation and controller step with its simulated start and seconds.
+- ``GET faults``: the fault rules that struck, and those never used.
+- ``POST settings``: change, while it runs, ``latency`` (factor), ``faults`` (a plan), ``caller`` (object id
+  of the identity that tokens are given to; empty: none), ``principals`` (``[{id, kind, name}]``, added),
+  ``registrations`` (``{namespace: state}``), ``quota`` (``{region/family: {limit, used}}``).
+- ``POST advance`` ``{"seconds"}``: let simulated time pass.
+- ``POST services/<cluster>``: a JSON list of Service manifests observed in a real cluster of that name; the
+  answer is what the cloud controller wants of each (:mod:`simulator.kubernetes.cloud_controller`).
+- ``POST reset``: forget everything and start again as at first.
+"""
+
+from simulator import seed
+from simulator.arm.api import ArmService
+from simulator.clock import Clock
+from simulator.faults import FaultPlan, FaultPlanError
+from simulator.http import Request, Response
+from simulator.kubernetes import cloud_controller
+from simulator.values import JsonObject, as_number, as_object, as_objects, as_text, text_map
+from simulator.world import GrafanaState, Principal, World
+
+
+class Control:
+    """Answers the control interface."""
+
+    def __init__(self, world: World, plan: FaultPlan) -> None:
+        self._world = world
+        self.plan = plan
+
+    def handle(self, request: Request) -> Response:
+        """Answer one request; the path is without ``/simulator``."""
+        what, *rest = request.segments or ("",)
+        match request.method, what:
+            case "GET", "inspect":
+                return Response(200, inspect(self._world))
+            case "GET", "timeline":
+                return Response(200, self._world.timeline)
+            case "GET", "faults":
+                return Response(200, self.plan.report())
+            case "POST", "settings":
+                return self._settings(request.json_object())
+            case "POST", "advance":
+                seconds = as_number(request.json_object().get("seconds"))
+                self._world.clock.jump(self._world.clock.now() + seconds)
+                self._world.advance()
+                return Response(200, {"now": self._world.now})
+            case "POST", "services" if len(rest) == 1:
+                return self._services(rest[0], as_objects(request.json()))
+            case "POST", "reset":
+                self._reset()
+                return Response(200, {})
+            case _:
+                return _wrong(f"no {request.method} {what!r} here")
+
+    def _settings(self, document: JsonObject) -> Response:
+        world = self._world
+        for key, value in document.items():
+            match key:
+                case "latency":
+                    world.clock.change_factor(max(0.0, as_number(value)))
+                case "faults":
+                    try:
+                        self.plan = FaultPlan.parse(value)
+                    except FaultPlanError as error:
+                        return _wrong(str(error))
+                case "principals":
+                    for item in as_objects(value):
+                        new = Principal(
+                            as_text(item.get("id")),
+                            as_text(item.get("kind"), "ServicePrincipal"),
+                            as_text(item.get("name")),
+                        )
+                        world.principals[new.id] = new
+                case "registrations":
+                    world.registrations.update(text_map(value))
+                case "caller" | "quota":
+                    world.settings[key] = value
+                case _:
+                    return _wrong(f"unknown setting {key!r}")
+        return Response(200, {})
+
+    def _services(self, cluster: str, manifests: list[JsonObject]) -> Response:
+        found = self._world.cluster_named(cluster)
+        if found is None:
+            return _wrong(f"no cluster {cluster!r}")
+        outcomes = cloud_controller.reconcile(self._world, found[0], manifests)
+        return Response(200, [outcome.to_json() for outcome in outcomes])
+
+    def _reset(self) -> None:
+        world = self._world
+        fresh = World(Clock(world.clock.factor))
+        seed.plant(fresh)
+        for name in (
+            "clock resources operations principals registrations grafanas clusters timeline settings "
+            "signing_key calls"
+        ).split():
+            setattr(world, name, getattr(fresh, name))
+        world.rewind()
+        self.plan = FaultPlan()
+
+
+def inspect(world: World) -> JsonObject:
+    """Everything in the world, in a form that can be compared: sorted, and without secrets."""
+    arm = ArmService(world)
+    return {
+        "resources": {
+            item.id: arm.shown(item)
+            for item in sorted(world.resources.values(), key=lambda item: item.key)
+        },
+        "grafana": {
+            key.rsplit("/", 1)[-1]: _grafana(state) for key, state in sorted(world.grafanas.items())
+        },
+        "kubernetes": {
+            key: {
+                "namespaces": state.namespaces,
+                "releases": [
+                    {
+                        name: release.get(name)
+                        for name in ("namespace", "name", "chart", "version", "status")
+                    }
+                    for _, release in sorted(state.releases.items())
+                ],
+                "services": [
+                    _service(manifest, state.addresses)
+                    for manifest in sorted(state.services, key=cloud_controller.key_of)
+                ],
+            }
+            for key, state in sorted(world.clusters.items())
+        },
+        "calls": world.calls,
+    }
+
+
+def _grafana(state: GrafanaState) -> JsonObject:
+    return {
+        "dataSources": _sorted(state.data_sources),
+        "dashboards": _sorted(state.dashboards),
+        "folders": _sorted(state.folders),
+    }
+
+
+def _sorted(items: list[JsonObject]) -> list[JsonObject]:
+    return sorted(items, key=lambda item: as_text(item.get("uid")))
+
+
+def _service(manifest: JsonObject, addresses: dict[str, str]) -> JsonObject:
+    metadata = as_object(manifest.get("metadata"))
+    spec = as_object(manifest.get("spec"))
+    return {
+        "namespace": metadata.get("namespace"),
+        "name": metadata.get("name"),
+        "type": spec.get("type"),
+        "annotations": as_object(metadata.get("annotations")),
+        "ports": spec.get("ports"),
+        "address": addresses.get(cloud_controller.key_of(manifest)),
+    }
+
+
+def _wrong(message: str) -> Response:
+    return Response(400, {"error": {"code": "BadRequest", "message": message}})

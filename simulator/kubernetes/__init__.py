@@ -1,0 +1,1 @@
+"""The simulated Kubernetes: API server, Helm's effects, AKS' own controllers."""

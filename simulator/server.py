@@ -1,0 +1,325 @@
+"""The simulator's process: one TLS port for every service, one plain port for the identity.
+
+The TLS port serves ARM at ``/`` and the other services below a prefix: ``/grafana/<workspace>``,
+``/pyroscope/<cluster>``, ``/prometheus/<workspace>``, ``/kubernetes/<cluster>``; ``/simulator/`` is
+the control interface (:mod:`simulator.control`). Every request is handled on one event loop by
+synchronous services, so nothing is ever half done: time is brought up to date, a fault rule may
+strike, the service answers, and what changed is saved.
+
+``<home>/server.json`` appears when the ports are open and tells where everything is;
+``<home>/world.json`` is the state, which the next process on the same home goes on with, on the
+same ports if they are free.
+"""
+
+import argparse
+import asyncio
+import contextlib
+import fcntl
+import importlib
+import json
+import os
+import signal
+import ssl
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import trustme
+from aiohttp import web
+
+from simulator import seed
+from simulator.arm.api import ArmService
+from simulator.clock import Clock
+from simulator.control import Control
+from simulator.faults import Effect, FaultPlan, FaultPlanError
+from simulator.http import MalformedBody, Request, Response, Service
+from simulator.identity import IDENTITY_HEADER, IdentityService
+from simulator.kubernetes.api import KubernetesService
+from simulator.values import JsonObject, as_integer, as_object, merge_patch
+from simulator.world import World
+
+HOST = "127.0.0.1"
+IDENTITY_PATH = "/identity/token"
+WITHOUT_EFFECT = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def services(world: World) -> dict[str, Service]:
+    """Every service of the TLS port by the first part of its paths; ARM's is the empty one."""
+    found: dict[str, Service] = {"": ArmService(world), "kubernetes": KubernetesService(world)}
+    for name in ("grafana", "pyroscope", "prometheus"):
+        with contextlib.suppress(ModuleNotFoundError):
+            module = importlib.import_module(f"simulator.{name}.api")
+            found[name] = getattr(module, f"{name.capitalize()}Service")(world)
+    return found
+
+
+class Dispatcher:
+    """Hands requests to the services, with faults and delays, and keeps the world on disk."""
+
+    def __init__(self, world: World, plan: FaultPlan, file: Path) -> None:
+        self._world = world
+        self._file = file
+        self._services = services(world)
+        self._identity = IdentityService(world)
+        self.control = Control(world, plan)
+
+    async def answer_tls(self, raw: web.Request) -> web.StreamResponse:
+        """A request on the TLS port."""
+        path = raw.rel_url.raw_path
+        prefix = path.split("/", 2)[1].lower()
+        if prefix == "simulator":
+            return self._answer_control(await self._read(raw, path[len("/simulator") :]))
+        service = self._services.get(prefix)
+        if service is None or prefix == "":
+            return await self._answer(raw, self._services[""], path)
+        return await self._answer(raw, service, path[len(prefix) + 1 :] or "/")
+
+    async def answer_identity(self, raw: web.Request) -> web.StreamResponse:
+        """A request on the identity's port."""
+        if raw.path != IDENTITY_PATH:
+            return web.Response(status=404)
+        return await self._answer(raw, self._identity, raw.path)
+
+    def save(self) -> None:
+        """Write the world to its file."""
+        self._world.save(self._file)
+
+    async def _answer(
+        self, raw: web.Request, service: Service, path: str
+    ) -> web.StreamResponse:
+        request = await self._read(raw, path)
+        self._world.calls += 1
+        rule = self.control.plan.strike(service.name, request.method, raw.rel_url.raw_path)
+        effect = rule.then if rule else Effect()
+        if effect.drop == "before":
+            return _cut(raw)
+        if effect.status is not None:
+            return _sent(Response(effect.status, effect.body, dict(effect.headers)))
+        if effect.delay is not None:
+            await asyncio.sleep(effect.delay * self._world.clock.factor)
+        response = self._act(service, request, effect)
+        if effect.patch is not None:
+            response.body = merge_patch(_decoded(response.body), effect.patch)
+        if effect.drop == "after":
+            return _cut(raw)
+        return _sent(response)
+
+    def _act(self, service: Service, request: Request, effect: Effect) -> Response:
+        changed = self._world.advance()
+        self._world.outcome = effect.operation
+        try:
+            response = service.handle(request)
+        except MalformedBody as error:
+            message = {"error": {"code": "InvalidRequestContent", "message": str(error)}}
+            response = Response(400, message)
+        finally:
+            self._world.outcome = None
+        if request.method not in WITHOUT_EFFECT:
+            self._world.touch()
+            changed = True
+        if changed:
+            self.save()
+        return response
+
+    def _answer_control(self, request: Request) -> web.StreamResponse:
+        self._world.advance()
+        response = self.control.handle(request)
+        if request.method not in WITHOUT_EFFECT:
+            self._world.touch()
+            self.save()
+        return _sent(response)
+
+    @staticmethod
+    async def _read(raw: web.Request, path: str) -> Request:
+        pairs = tuple((key, value) for key, value in raw.rel_url.query.items())
+        return Request(
+            method=raw.method.upper(),
+            path=path,
+            query=dict(pairs),
+            headers={name.lower(): value for name, value in raw.headers.items()},
+            body=await raw.read(),
+            pairs=pairs,
+        )
+
+
+def _decoded(body: object) -> object:
+    if isinstance(body, bytes):
+        with contextlib.suppress(ValueError):
+            return json.loads(body)
+    return body
+
+
+def _sent(response: Response) -> web.Response:
+    headers = dict(response.headers)
+    body = response.encoded()
+    if body and not any(name.lower() == "content-type" for name in headers):
+        headers["Content-Type"] = "application/json; charset=utf-8"
+    return web.Response(status=response.status, body=body, headers=headers)
+
+
+def _cut(raw: web.Request) -> web.StreamResponse:
+    if raw.transport is not None:
+        raw.transport.abort()
+    return web.Response(status=500)
+
+
+# --- the process -----------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _alone(home: Path) -> Iterator[None]:
+    """Hold the home's lock; the system frees it however this process ends."""
+    with (home / "server.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise SystemExit(f"another simulator is running on {home}") from error
+        yield
+
+
+def _certificate(home: Path) -> ssl.SSLContext:
+    """The server's side of TLS; authority and certificate are made once for a home."""
+    authority, own = home / "ca.pem", home / "server.pem"
+    if not (authority.exists() and own.exists()):
+        made = trustme.CA()
+        certificate = made.issue_cert(HOST, "localhost")
+        own.touch(mode=0o600)
+        own.write_bytes(
+            certificate.private_key_pem.bytes()
+            + b"".join(part.bytes() for part in certificate.cert_chain_pems)
+        )
+        made.cert_pem.write_to_path(authority)
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(own)
+    return context
+
+
+def _previous(file: Path) -> JsonObject:
+    try:
+        return as_object(json.loads(file.read_text()))
+    except (OSError, ValueError):
+        return {}
+
+
+def _world(file: Path, latency: float) -> World:
+    if file.exists():
+        return World.from_json(as_object(json.loads(file.read_text())), latency)
+    world = World(Clock(latency))
+    seed.plant(world)
+    return world
+
+
+async def _listen(runner: web.AppRunner, port: int, tls: ssl.SSLContext | None) -> int:
+    """Open the wanted port, or any if it is taken or 0; the port opened."""
+    site = web.TCPSite(runner, HOST, port, ssl_context=tls)
+    try:
+        await site.start()
+    except OSError:
+        site = web.TCPSite(runner, HOST, 0, ssl_context=tls)
+        await site.start()
+    server = site._server  # pyright: ignore[reportPrivateUsage] - aiohttp tells the port nowhere else
+    return int(server.sockets[0].getsockname()[1])  # type: ignore[union-attr]
+
+
+async def _serve(home: Path, latency: float, plan: FaultPlan, parent: int | None) -> None:
+    tls = _certificate(home)
+    world = _world(home / "world.json", latency)
+    dispatcher = Dispatcher(world, plan, home / "world.json")
+    runners: list[web.AppRunner] = []
+    ports: list[int] = []
+    previous = _previous(home / "ports.json")
+    for handler, name, context in (
+        (dispatcher.answer_tls, "tls", tls),
+        (dispatcher.answer_identity, "identity", None),
+    ):
+        app = web.Application(client_max_size=64 * 1024 * 1024)
+        app.router.add_route("*", "/{path:.*}", handler)
+        runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+        await runner.setup()
+        runners.append(runner)
+        ports.append(await _listen(runner, as_integer(previous.get(name)), context))
+    world.arm_url = f"https://{HOST}:{ports[0]}"
+    world.identity_url = f"http://{HOST}:{ports[1]}{IDENTITY_PATH}"
+    world.advance()
+    dispatcher.save()
+    _write(home / "ports.json", {"tls": ports[0], "identity": ports[1]})
+    _write(
+        home / "server.json",
+        {
+            "pid": os.getpid(),
+            "armUrl": world.arm_url,
+            "controlUrl": f"{world.arm_url}/simulator",
+            "identityEndpoint": world.identity_url,
+            "identityHeader": IDENTITY_HEADER,
+            "caFile": str(home / "ca.pem"),
+            "latency": latency,
+        },
+    )
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    watch = asyncio.create_task(_watch(parent, stop)) if parent else None
+    await stop.wait()
+    if watch:
+        watch.cancel()
+    (home / "server.json").unlink(missing_ok=True)
+    dispatcher.save()
+    for runner in runners:
+        await runner.cleanup()
+
+
+async def _watch(parent: int, stop: asyncio.Event) -> None:
+    """Stop when the process that wanted this simulator is gone."""
+    while True:
+        try:
+            os.kill(parent, 0)
+        except ProcessLookupError:
+            stop.set()
+        await asyncio.sleep(1)
+
+
+def _write(file: Path, document: JsonObject) -> None:
+    partial = file.with_suffix(".partial")
+    partial.write_text(json.dumps(document, indent=1))
+    partial.replace(file)
+
+
+def main(
+    home: Path, latency: float = 0.01, faults: Path | None = None, parent: int | None = None
+) -> None:
+    """Serve the simulated Azure kept in ``home`` until SIGINT, SIGTERM or the parent's end.
+
+    Args:
+        home: folder of its state; made if missing.
+        latency: wall seconds for one simulated second; 0: everything is due at once.
+        faults: a fault plan (:mod:`simulator.faults`).
+        parent: process id whose end also ends the simulator.
+
+    Raises:
+        SystemExit: another simulator runs on ``home``, or the fault plan is wrong; with the reason.
+    """
+    home = home.resolve()
+    home.mkdir(parents=True, exist_ok=True)
+    try:
+        plan = FaultPlan.read(faults) if faults else FaultPlan()
+    except FaultPlanError as error:
+        raise SystemExit(f"fault plan: {error}") from error
+    with _alone(home):
+        asyncio.run(_serve(home, latency, plan, parent))
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m simulator.server", description=__doc__)
+    parser.add_argument("--home", type=Path, required=True)
+    parser.add_argument("--latency", type=float, default=0.01)
+    parser.add_argument("--faults", type=Path)
+    parser.add_argument("--parent", type=int)
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    given = _arguments()
+    if given.latency < 0:
+        sys.exit("--latency is a factor of at least 0")
+    main(given.home, given.latency, given.faults, given.parent)
