@@ -269,6 +269,14 @@ class AppliedDashboard(Message):
 
 # --- drift -------------------------------------------------------------------------------------
 
+PRIVATE_IP_PLACEHOLDER = "{privateIp}"
+"""Stands for the private endpoint's address in the url of a source to observe.
+
+The address is the approval's answer, and the approval is observed in the same call; so ``observe``
+puts in the address that the endpoint has now, before it compares the source or hashes its request.
+Where the endpoint has none, the source is not in sync.
+"""
+
 
 class ObserveRequest(Message):
     """Objects to observe in one call, under names of the caller's choice."""
