@@ -1,0 +1,426 @@
+"""One function a panel: title, description, unit, size, queries. Order is the outline's.
+
+Not here: expressions (:mod:`dashboards.queries`), long texts (:mod:`dashboards.texts`).
+"""
+
+from enum import IntEnum
+from typing import Final
+
+from grafana_foundation_sdk.builders import common, grafanapyroscope, prometheus, stat, table, text
+from grafana_foundation_sdk.builders.dashboard import DashboardLink, Panel, ThresholdsConfig
+from grafana_foundation_sdk.builders.timeseries import Panel as TimeSeries
+from grafana_foundation_sdk.cog.builder import Builder
+from grafana_foundation_sdk.models.common import (
+    BigValueColorMode,
+    BigValueGraphMode,
+    LegendDisplayMode,
+    LegendPlacement,
+    SortOrder,
+    StackingMode,
+    TooltipDisplayMode,
+)
+from grafana_foundation_sdk.models.dashboard import DashboardLink as DashboardLinkModel
+from grafana_foundation_sdk.models.dashboard import (
+    DashboardLinkType,
+    DataTransformerConfig,
+    DynamicConfigValue,
+    Threshold,
+    ThresholdsMode,
+)
+from grafana_foundation_sdk.models.prometheus import PromQueryFormat
+from grafana_foundation_sdk.models.units import BytesIEC, BytesPerSecondIEC, Short
+
+from dashboards import queries
+from dashboards.texts import how_to_read, not_measured
+from dashboards.variables import PROMETHEUS, PYROSCOPE
+
+WIDTH: Final = 24
+"""Columns of Grafana's grid; a row of it is 30 pixels high, with 8 between rows."""
+
+TOP_PROCESSES: Final = 10
+
+
+class PanelId(IntEnum):
+    """Stable, since links name them (``viewPanel``); 1 to 7 are the published dashboard's."""
+
+    ALLOCATION_RATE = 1
+    FREE_RATE = 2
+    LIVE_BY_POD = 3
+    TOP_PROCESSES = 4
+    FLAME_GRAPH = 5
+    FREED_IMPLICITLY = 6
+    LIVE_TOTAL = 7
+    LIVE_NOW = 8
+    PODS_HOLDING_MEMORY = 9
+    PROCESSES_REPORTED = 10
+    LOST_FROM_SIGHT = 11
+    ALLOCATED_IN_PROFILES = 12
+    HOW_TO_READ = 13
+    NOT_MEASURED = 14
+
+
+# --- now -----------------------------------------------------------------------------------------
+
+
+def live_now() -> stat.Panel:
+    """How much is held, in one number."""
+    return (
+        _number(PanelId.LIVE_NOW, "GPU memory held now", queries.live_total())
+        .description(
+            "What the selected pods hold at the end of the time range: allocated, minus freed, "
+            "minus freed implicitly, as far as the agents have seen since their own start."
+        )
+        .unit(BytesIEC)
+        .no_value("no process reported")
+    )
+
+
+def pods_holding_memory() -> stat.Panel:
+    """How many pods share the GPUs."""
+    return (
+        _number(
+            PanelId.PODS_HOLDING_MEMORY, "Pods holding GPU memory", queries.pods_holding_memory()
+        )
+        .description("Selected pods with more than 0 bytes of GPU memory at the end of the range.")
+        .unit(Short)
+    )
+
+
+def processes_reported() -> stat.Panel:
+    """Whether anything is measured at all."""
+    return (
+        _number(PanelId.PROCESSES_REPORTED, "Processes reported", queries.processes_reported())
+        .description(
+            "GPU processes that the agents report, including those that hold nothing any more. "
+            "0: no workload has allocated since its agent started, or nothing collects the "
+            "agents' metrics; the panels from metrics are then empty."
+        )
+        .unit(Short)
+        .color_mode(BigValueColorMode.BACKGROUND)
+        .thresholds(_thresholds((None, "red"), (1, "green")))
+    )
+
+
+def lost_from_sight() -> stat.Panel:
+    """How far the live panels can be too low."""
+    return (
+        _number(
+            PanelId.LOST_FROM_SIGHT,
+            "Lost from sight in this range (at most)",
+            queries.lost_from_sight_in_range(),
+        )
+        .description(
+            "An agent that restarts forgets what was allocated before, though the processes may "
+            "still hold it. Above 0, the live panels can be too low by up to this amount until "
+            "those processes restart. Nodes that went away with their memory count as well. "
+            "docs/dashboard.md tells how it is found."
+        )
+        .unit(BytesIEC)
+        .color_mode(BigValueColorMode.BACKGROUND)
+        .thresholds(_thresholds((None, "green"), (1, "orange")))
+    )
+
+
+# --- over time -----------------------------------------------------------------------------------
+
+
+def live_by_pod(dashboard_uid: str) -> TimeSeries:
+    """Who holds memory, and who never gives it back."""
+    return (
+        _curves(PanelId.LIVE_BY_POD, "Live GPU memory by pod", BytesIEC)
+        .description(
+            "Bytes that each pod holds: allocated, minus freed, minus freed implicitly. A "
+            "staircase that never comes down is a leak. Counted since the start of the pod's agent: a "
+            "restarted agent begins at 0 (see 'Lost from sight'), and nothing falls below 0. A pod "
+            "that vanished ends its line. Click a line for the pod's own flame graph."
+        )
+        .with_target(_metric("A", queries.live_by_pod()).legend_format(_POD_LEGEND))
+        .data_links(_pod_links(dashboard_uid))
+    )
+
+
+def live_total() -> TimeSeries:
+    """How much is held over time, by all together."""
+    return (
+        _curves(PanelId.LIVE_TOTAL, "Live GPU memory, total", BytesIEC)
+        .description(
+            "The sum over all selected pods. An allocation that both the driver's and the "
+            "runtime's probe report counts once."
+        )
+        .with_target(_metric("A", queries.live_total()).legend_format("all selected pods"))
+        .fill_opacity(15)
+    )
+
+
+def top_processes(dashboard_uid: str) -> table.Panel:
+    """Which processes hold most, and how they came to it."""
+    columns = {
+        "A": ("Live", queries.top_processes(TOP_PROCESSES)),
+        "B": (
+            "Allocated",
+            queries.counted_of_top_processes(queries.ALLOCATED, TOP_PROCESSES),
+        ),
+        "C": ("Freed", queries.counted_of_top_processes(queries.FREED, TOP_PROCESSES)),
+        "D": (
+            "Freed implicitly",
+            queries.counted_of_top_processes(queries.FREED_IMPLICITLY, TOP_PROCESSES),
+        ),
+    }
+    labels = {
+        "cluster": "Cluster",
+        queries.NAMESPACE: "Namespace",
+        queries.METRICS_POD: "Pod",
+        "pid": "Process id",
+    }
+    values = {f"Value #{ref_id}": title for ref_id, (title, _) in columns.items()}
+    names = labels | values
+    panel = (
+        table.Panel()
+        .id(PanelId.TOP_PROCESSES)
+        .title(f"Top {TOP_PROCESSES} processes")
+        .description(
+            "The processes that hold most GPU memory at the end of the range, and their counters "
+            "since their agent's start. Much allocated and little freed is a process that grows; "
+            "both large and close together is churn. An empty cell is a counter never touched."
+        )
+        .datasource(PROMETHEUS)
+        .unit(BytesIEC)
+        .height(9)
+        .span(WIDTH)
+        .with_transformation(DataTransformerConfig(id_val="merge", options={}))
+        .with_transformation(
+            DataTransformerConfig(
+                id_val="organize",
+                options={
+                    "excludeByName": {"Time": True},
+                    "indexByName": {name: index for index, name in enumerate(names)},
+                    "renameByName": names,
+                },
+            )
+        )
+        .sort_by([common.TableSortByFieldState().display_name("Live").desc(True)])
+        .override_by_name(
+            "Pod",
+            [
+                DynamicConfigValue(
+                    id_val="links", value=_data_links(dashboard_uid, "${__value.raw}")
+                )
+            ],
+        )
+        # A process id is a name, not a quantity.
+        .override_by_name("Process id", [DynamicConfigValue(id_val="unit", value="string")])
+    )
+    for ref_id, (_, expression) in columns.items():
+        panel.with_target(_snapshot(ref_id, expression).format(PromQueryFormat.TABLE))
+    return panel
+
+
+def allocation_rate() -> TimeSeries:
+    """Who allocates all the time."""
+    return (
+        _curves(PanelId.ALLOCATION_RATE, "Allocation rate by pod", BytesPerSecondIEC)
+        .description(
+            "Bytes allocated per second. The first value of a process is where its counter starts, "
+            "not a rate: one large allocation at start shows as a step in 'Live GPU memory'."
+        )
+        .with_target(
+            _metric("A", queries.rate_by_pod(queries.ALLOCATED)).legend_format(_POD_LEGEND)
+        )
+    )
+
+
+def free_rate() -> TimeSeries:
+    """Who gives back what they allocate."""
+    return (
+        _curves(PanelId.FREE_RATE, "Free rate by pod", BytesPerSecondIEC)
+        .description(
+            "Bytes freed per second by explicit calls. Steadily below the allocation rate: the pod "
+            "grows. Both high and equal: churn that a memory pool would save."
+        )
+        .with_target(_metric("A", queries.rate_by_pod(queries.FREED)).legend_format(_POD_LEGEND))
+    )
+
+
+def freed_implicitly() -> TimeSeries:
+    """Whose processes end with memory in hand."""
+    return (
+        _curves(PanelId.FREED_IMPLICITLY, "Freed implicitly by pod", BytesIEC)
+        .description(
+            "Bytes released since the agent's start because a context or a process ended, without "
+            "a call to free them. A step at shutdown is normal; step after step in a running pod is "
+            "a process that keeps crashing or restarting."
+        )
+        .with_target(_metric("A", queries.implicitly_freed_by_pod()).legend_format(_POD_LEGEND))
+    )
+
+
+# --- profiles ------------------------------------------------------------------------------------
+
+
+def flame_graph() -> Panel:
+    """Which function allocates."""
+    return (
+        Panel()
+        .type("flamegraph")
+        .id(PanelId.FLAME_GRAPH)
+        .title("Which function allocates GPU memory")
+        .description(
+            "Bytes allocated in the time range, by call stack. Allocations, not live memory: frees "
+            "are invisible here. Filtered by namespace and pod; not by cluster, a label that "
+            "profiles lack. The same pod is called k8s_podname in metrics and k8s_podName in "
+            "profiles; the filter uses each where it applies. Empty: choose another profile type "
+            "or a longer range, or let the workload allocate again."
+        )
+        .datasource(PYROSCOPE)
+        .unit(BytesIEC)
+        .height(24)
+        .span(WIDTH)
+        .with_target(_profiles("A").query_type("profile"))
+    )
+
+
+def allocated_in_profiles() -> TimeSeries:
+    """When the allocations in the flame graph happened."""
+    # No unit: some versions of Grafana turn this into a rate, and all name the unit themselves.
+    return (
+        _curves(PanelId.ALLOCATED_IN_PROFILES, "When it was allocated, by pod (profiles)", None)
+        .description(
+            "When the allocations in the flame graph happened. Drag over a peak to narrow the "
+            "range of the whole dashboard to it. A pod that restarts allocates again, and counts again."
+        )
+        .datasource(PYROSCOPE)
+        .span(WIDTH)
+        .with_target(_profiles("A").query_type("metrics").group_by([queries.PROFILES_POD]))
+    )
+
+
+# --- texts ---------------------------------------------------------------------------------------
+
+
+def reading_guide(documentation_url: str | None) -> text.Panel:
+    """How to read the flame graph."""
+    return (
+        text.Panel()
+        .id(PanelId.HOW_TO_READ)
+        .title("How to read this")
+        .description("The flame graph in four questions.")
+        .content(how_to_read(documentation_url))
+        .height(12)
+        .span(WIDTH // 2)
+    )
+
+
+def limits(documentation_url: str | None, *, with_metrics: bool) -> text.Panel:
+    """What no panel can show."""
+    return (
+        text.Panel()
+        .id(PanelId.NOT_MEASURED)
+        .title("What is not measured")
+        .description("What to keep in mind before drawing a conclusion.")
+        .content(not_measured(documentation_url, with_metrics=with_metrics))
+        .height(12)
+        .span(WIDTH // 2)
+    )
+
+
+# --- common ground -------------------------------------------------------------------------------
+
+_POD_LEGEND: Final = f"{{{{{queries.NAMESPACE}}}}}/{{{{{queries.METRICS_POD}}}}}"
+
+
+def _number(panel_id: PanelId, title: str, expression: str) -> stat.Panel:
+    return (
+        stat.Panel()
+        .id(panel_id)
+        .title(title)
+        .datasource(PROMETHEUS)
+        .with_target(_snapshot("A", expression))
+        .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
+        .graph_mode(BigValueGraphMode.NONE)
+        .color_mode(BigValueColorMode.NONE)
+        .height(4)
+        .span(WIDTH // 4)
+    )
+
+
+def _curves(panel_id: PanelId, title: str, unit: str | None) -> TimeSeries:
+    panel = (
+        TimeSeries()
+        .id(panel_id)
+        .title(title)
+        .datasource(PROMETHEUS)
+        .min(0)
+        .height(9)
+        .span(WIDTH // 2)
+        .legend(
+            common.VizLegendOptions()
+            .show_legend(True)
+            .display_mode(LegendDisplayMode.TABLE)
+            .placement(LegendPlacement.BOTTOM)
+            .calcs(["lastNotNull", "max"])
+        )
+        .tooltip(
+            common.VizTooltipOptions().mode(TooltipDisplayMode.MULTI).sort(SortOrder.DESCENDING)
+        )
+        .stacking(common.StackingConfig().mode(StackingMode.NONE))
+    )
+    return panel if unit is None else panel.unit(unit)
+
+
+def _metric(ref_id: str, expression: str) -> prometheus.Dataquery:
+    return prometheus.Dataquery().ref_id(ref_id).expr(expression).range().datasource(PROMETHEUS)
+
+
+def _snapshot(ref_id: str, expression: str) -> prometheus.Dataquery:
+    """Evaluated once, at the end of the time range."""
+    return prometheus.Dataquery().ref_id(ref_id).expr(expression).instant().datasource(PROMETHEUS)
+
+
+def _profiles(ref_id: str) -> grafanapyroscope.Dataquery:
+    return (
+        grafanapyroscope.Dataquery()
+        .ref_id(ref_id)
+        .datasource(PYROSCOPE)
+        .profile_type_id(queries.PROFILE_TYPE)
+        .label_selector(queries.PROFILES)
+    )
+
+
+def _thresholds(*steps: tuple[float | None, str]) -> ThresholdsConfig:
+    """Steps of (from this value on, colour); None is the beginning."""
+    return (
+        ThresholdsConfig()
+        .mode(ThresholdsMode.ABSOLUTE)
+        .steps([Threshold(value=value, color=color) for value, color in steps])
+    )
+
+
+def _pod_url(dashboard_uid: str, pod: str, panel: PanelId | None) -> str:
+    """This dashboard for one pod, with the time range and all other choices kept."""
+    kept = ("prom_ds", "pyroscope_ds", "profile_type", "cluster", "namespace")
+    parameters = [
+        "${__url_time_range}",
+        *(f"${{{name}:queryparam}}" for name in kept),
+        f"var-pod={pod}",
+    ]
+    if panel is not None:
+        parameters.append(f"viewPanel={panel.value}")
+    return f"/d/{dashboard_uid}?{'&'.join(parameters)}"
+
+
+def _data_links(dashboard_uid: str, pod: str) -> list[dict[str, object]]:
+    return [
+        {"title": title, "url": _pod_url(dashboard_uid, pod, panel)}
+        for title, panel in (
+            ("The flame graph of this pod", PanelId.FLAME_GRAPH),
+            ("Everything about this pod", None),
+        )
+    ]
+
+
+def _pod_links(dashboard_uid: str) -> list[Builder[DashboardLinkModel]]:
+    pod = f"${{__field.labels.{queries.METRICS_POD}}}"
+    return [
+        DashboardLink(str(link["title"])).type(DashboardLinkType.LINK).url(str(link["url"]))
+        for link in _data_links(dashboard_uid, pod)
+    ]

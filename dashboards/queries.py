@@ -1,0 +1,164 @@
+"""Selectors and queries, apart from layout: what is asked of Prometheus and of Pyroscope.
+
+Every expression is plain text for Grafana, with its ``$variables`` and macros in place.
+docs/dashboard.md ("How live memory is computed") explains the choices; the tests run every
+expression on a real Prometheus.
+
+Not here: titles, units and positions (:mod:`dashboards.panels`), and alerts.
+"""
+
+from typing import Final
+
+ALLOCATED: Final = "mem_alloc_bytes_total"
+FREED: Final = "mem_free_bytes_total"
+FREED_IMPLICITLY: Final = "mem_implicit_free_bytes_total"
+
+# The same pod, spelled by two exporters of the same agent.
+METRICS_POD: Final = "k8s_podname"
+PROFILES_POD: Final = "k8s_podName"
+NAMESPACE: Final = "k8s_namespace"
+
+POD: Final = ("cluster", NAMESPACE, METRICS_POD)
+PROCESS: Final = (*POD, "pid")
+
+# One allocation can be reported more than once: by the driver's and by the runtime's probe
+# (otel_scope_name), and by two scrape jobs of one agent (job, instance). Each report is complete
+# in itself, so a process holds what its largest report says, never the sum of them. Other labels
+# (the thread's name, for one) split a report and are summed away.
+REPORT: Final = (*PROCESS, "job", "instance", "otel_scope_name")
+
+# host_raw="0" is GPU memory; "1" is pinned host memory.
+SELECTED: Final = (
+    f'cluster=~"$cluster",{NAMESPACE}=~"$namespace",{METRICS_POD}=~"$pod",host_raw="0"'
+)
+
+# How far the agent's silence is bridged before it counts as lost: Prometheus' own look-back.
+_LOOK_BACK: Final = "5m"
+
+
+def _by(labels: tuple[str, ...]) -> str:
+    return f"by ({', '.join(labels)})"
+
+
+def _reports(metric: str, over: str = "{}") -> str:
+    """The metric summed to whole reports; ``over`` wraps the selector, e.g. in ``rate``."""
+    return f"sum {_by(REPORT)} ({over.format(f'{metric}{{{SELECTED}}}')})"
+
+
+def _live(over: str = "{}") -> str:
+    """Allocated - freed - implicitly freed, by process.
+
+    - A process that has never freed may have no such series: ``or ... * 0`` stands in for it,
+      as a plain subtraction would drop exactly the process that leaks.
+    - All counters of an agent restart together, so their difference stays what the agent has
+      seen since *its* start. The clamp only covers the minutes in which a stale old series
+      outlives its restarted neighbour.
+    """
+    allocated = _reports(ALLOCATED, over)
+    freed, implicitly = (
+        f"({_reports(metric, over)} or {allocated} * 0)" for metric in (FREED, FREED_IMPLICITLY)
+    )
+    return f"max {_by(PROCESS)} (clamp_min({allocated} - {freed} - {implicitly}, 0))"
+
+
+def live_by_process() -> str:
+    """Bytes of GPU memory held, one series a process."""
+    return _live()
+
+
+def live_by_pod() -> str:
+    """Bytes of GPU memory held, one series a pod."""
+    return f"sum {_by(POD)} ({_live()})"
+
+
+def live_total() -> str:
+    """Bytes of GPU memory held by everything that is selected; one series."""
+    return f"sum({_live()})"
+
+
+def top_processes(count: int) -> str:
+    """The processes that hold most."""
+    return f"topk({count}, {_live()})"
+
+
+def counted_of_top_processes(metric: str, count: int) -> str:
+    """A counter's value, in bytes since the agent's start, for exactly the top processes."""
+    return f"max {_by(PROCESS)} ({_reports(metric)}) and {top_processes(count)}"
+
+
+def rate_by_pod(metric: str) -> str:
+    """Bytes per second, one series a pod; ``rate`` allows for restarted counters."""
+    rate = _reports(metric, "rate({}[$__rate_interval])")
+    return f"sum {_by(POD)} (max {_by(PROCESS)} ({rate}))"
+
+
+def implicitly_freed_by_pod() -> str:
+    """Bytes freed by the end of a context or process, since the agent's start.
+
+    Not a rate: most processes free so once, as the first value of their series, and ``rate`` and
+    ``increase`` see no growth in a first value.
+    """
+    return f"sum {_by(POD)} (max {_by(PROCESS)} ({_reports(FREED_IMPLICITLY)}))"
+
+
+def pods_holding_memory() -> str:
+    """How many pods hold more than 0 bytes; 0 without any data."""
+    return f"count({live_by_pod()} > 0) or vector(0)"
+
+
+def processes_reported() -> str:
+    """How many processes the agents report at all; 0 means that nothing is measured."""
+    return f"count({_live()}) or vector(0)"
+
+
+def lost_from_sight() -> str:
+    """Bytes held, by process, at the moment when their agent stopped reporting them.
+
+    An agent that restarts forgets all earlier allocations, and never counts their frees. Seen as
+    a process whose allocation counter is gone or smaller than five minutes ago.
+    """
+    now = f"last_over_time({{}}[{_LOOK_BACK}])"
+    before = f"last_over_time({{}}[{_LOOK_BACK}] offset {_LOOK_BACK})"
+    known, known_before = (
+        f"max {_by(PROCESS)} ({_reports(ALLOCATED, over)})" for over in (now, before)
+    )
+    return f"({_live(before)} unless ({known} >= {known_before})) > 0"
+
+
+def lost_from_sight_in_range() -> str:
+    """The sum of what was lost from sight in the dashboard's time range; an upper bound."""
+    lost = f"({lost_from_sight()})[$__range:{_LOOK_BACK}]"
+    return f"sum(sum_over_time({lost})) or vector(0)"
+
+
+# --- variables -----------------------------------------------------------------------------------
+
+
+def clusters() -> str:
+    """Every cluster with GPU processes."""
+    return f"label_values({ALLOCATED}, cluster)"
+
+
+def namespaces() -> str:
+    """The namespaces of the chosen clusters."""
+    return f'label_values({ALLOCATED}{{cluster=~"$cluster"}}, {NAMESPACE})'
+
+
+def pods() -> str:
+    """The pods of the chosen clusters and namespaces."""
+    selector = f'cluster=~"$cluster",{NAMESPACE}=~"$namespace"'
+    return f"label_values({ALLOCATED}{{{selector}}}, {METRICS_POD})"
+
+
+# --- profiles ------------------------------------------------------------------------------------
+
+# Ids are name:sample type:sample unit:period type:period unit. Agents from 0.54 fill in the period
+# and servers from 1.16 may rename the first part; what is measured, malloc in bytes, stays. The
+# group makes Grafana show and sort the whole id instead of a label that both ids share.
+GPU_MEMORY_PROFILE_TYPE: Final = "/^([^:]+:malloc:bytes:.*)$/"
+
+PROFILE_TYPE: Final = "$profile_type"
+
+# "pipe", not "regex": a selector is a double-quoted string, in which the latter's "\." (from a pod
+# such as llama-3.1-0) is a syntax error. There is no cluster matcher: profiles carry no cluster.
+PROFILES: Final = f'{{{NAMESPACE}=~"${{namespace:pipe}}",{PROFILES_POD}=~"${{pod:pipe}}"}}'
