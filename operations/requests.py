@@ -208,6 +208,12 @@ class ReadyPrivateLink(Message):
     alias: str
 
 
+class Released(Message):
+    """``await-private-link-gone`` answers the id that Resource Manager no longer knows."""
+
+    id: str
+
+
 class ApprovalRequest(Message):
     """Approve the one connection that the managed private endpoint made; then refresh Grafana."""
 
@@ -265,6 +271,15 @@ class DashboardRequest(Message):
 class AppliedDashboard(Message):
     uid: str
     url: str
+
+
+class Deletion(Message):
+    """The answer of ``delete-data-source`` and ``delete-dashboard``."""
+
+    uid: str
+    deleted: bool
+    """False where there was nothing to delete, or nothing of this stack's."""
+    note: str = ""
 
 
 # --- drift -------------------------------------------------------------------------------------

@@ -1,0 +1,373 @@
+"""Approving the one connection that the stack's managed private endpoint made.
+
+Then Grafana is refreshed until it knows the approval and the endpoint's private address. Matching
+is exact: somebody else's pending connection is never approved. What carries the observed token is
+the connection's description.
+"""
+
+import re
+from typing import TYPE_CHECKING
+
+from azure.mgmt.network.models import (
+    PrivateEndpointConnection,
+    PrivateEndpointConnectionProperties,
+    PrivateLinkServiceConnectionState,
+)
+
+from operations import private_link
+from operations.azure import ResourceId, azure_errors
+from operations.clock import PATIENCE, say
+from operations.errors import ExitCode, OperationError
+from operations.private_link import endpoint_of, state_of
+from operations.requests import Approval, ApprovalRequest
+from operations.session import Session, derived_token, is_token_of, token_at_end
+
+if TYPE_CHECKING:
+    from azure.mgmt.dashboard.models import ManagedPrivateEndpointModel
+
+GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
+DASHBOARD_API = "2025-08-01"
+
+DEADLINE = 900.0
+"""Seconds for each half: the connection's approval, and Grafana's knowledge of it."""
+
+_REFRESH_EVERY = 60.0
+_FAILED_PATIENCE = 60.0
+
+_APPROVER = "Network Contributor"
+
+
+def approve(request: ApprovalRequest, session: Session) -> Approval:
+    """Approve, refresh, and answer the endpoint's state and address.
+
+    Raises:
+        OperationError: CONFLICT where more than one connection matches; REJECTED where a person
+            rejected or disconnected it; FORBIDDEN; NOT_FOUND or BUSY on expiry.
+    """
+    connection = _approved_connection(request, session)
+    return _refreshed_endpoint(request, session, connection.name or "")
+
+
+def observed_token(request: ApprovalRequest, session: Session) -> str | None:
+    """The token of the approval as it is; None where it is not in force.
+
+    A connection that was approved otherwise (automatically, or by hand) carries no token: its name,
+    which is new with every endpoint, stands in for one.
+    """
+    service = private_link.read(session, _private_link_id(request))
+    connection = matching_connection(private_link.connections_of(service), request)
+    if connection is None:
+        return None
+    status, description = state_of(connection)
+    endpoint = _read_endpoint(request, session)
+    if status != "Approved" or not _address_of(endpoint):
+        return None
+    token = token_at_end(description)
+    if not token:
+        return derived_token(request, connection.name or "")
+    return token if is_token_of(token, request) else None
+
+
+def matching_connection(
+    connections: list[PrivateEndpointConnection], request: ApprovalRequest
+) -> PrivateEndpointConnection | None:
+    """The connection of the request's endpoint; None where there is none yet.
+
+    The endpoint's id ends in ``/privateEndpoints/grafana-<workspace>-<endpoint>``, which two pairs
+    of names can share (``a-b`` and ``c``, ``a`` and ``b-c``). So the request message counts too,
+    wherever the connection shows one.
+
+    Raises:
+        OperationError: CONFLICT, listing them, where more than one connection matches.
+    """
+    candidates = [
+        connection
+        for connection in connections
+        if endpoint_of(connection).lower().endswith(_endpoint_suffix(request))
+    ]
+    ours = [one for one in candidates if _shows(state_of(one)[1], request.request_message)]
+    silent = [one for one in candidates if not _is_anothers(one)]
+    matching = ours or silent
+    if len(matching) > 1:
+        raise OperationError(
+            ExitCode.CONFLICT,
+            f"{len(matching)} connections match the managed private endpoint "
+            f"{request.endpoint_name}; none was approved.",
+            why="; ".join(f"{one.name} from {endpoint_of(one)}" for one in matching),
+            fix="delete the ones that are not this stack's: az network private-link-service "
+            "connection delete --id <id>",
+        )
+    return matching[0] if matching else None
+
+
+def _approved_connection(request: ApprovalRequest, session: Session) -> PrivateEndpointConnection:
+    resource = _private_link_id(request)
+    # One attempt to renew the token of a connection that is approved already.
+    renewals = 1
+
+    def look() -> PrivateEndpointConnection:
+        nonlocal renewals
+        connections = private_link.connections_of(private_link.read(session, resource))
+        connection = matching_connection(connections, request)
+        if connection is None:
+            raise OperationError(
+                ExitCode.NOT_FOUND,
+                f"no connection from grafana-{_workspace(request).name}-{request.endpoint_name} "
+                f"on the Private Link Service {resource.name}",
+                why=_others(connections),
+                fix="the managed private endpoint must point at this Private Link Service: "
+                f"compare {request.private_link_id} with its privateLinkResourceId",
+                transient=True,
+            )
+        status, description = state_of(connection)
+        provisioning = connection.properties and connection.properties.provisioning_state
+        if provisioning in ("Updating", "Deleting"):
+            raise OperationError(
+                ExitCode.BUSY, f"connection {connection.name} is {provisioning}", transient=True
+            )
+        if status == "Approved" and provisioning == "Failed":
+            raise OperationError(
+                ExitCode.REJECTED,
+                f"Azure failed to approve the connection {connection.name}.",
+                fix=_replace_endpoint(request),
+                transient=True,
+            )
+        if status == "Approved":
+            if not session.observed or session.observed in description or not renewals:
+                return connection
+            renewals -= 1
+            _renew_description(request, session, connection)
+        elif status == "Pending":
+            _put_approval(request, session, connection)
+            say(f"approved the connection {connection.name}")
+        else:
+            raise _refused_by_a_person(request, connection)
+        raise OperationError(
+            ExitCode.BUSY, f"connection {connection.name} is being approved", transient=True
+        )
+
+    return session.clock.wait_for(
+        look,
+        what=f"the connection of the managed private endpoint {request.endpoint_name}",
+        within=session.within(DEADLINE),
+        patience={**PATIENCE, ExitCode.REJECTED: _FAILED_PATIENCE},
+    )
+
+
+def _put_approval(
+    request: ApprovalRequest, session: Session, connection: PrivateEndpointConnection
+) -> None:
+    resource = _private_link_id(request)
+    description = " ".join(part for part in (request.request_message, session.observed) if part)
+    body = PrivateEndpointConnection(
+        properties=PrivateEndpointConnectionProperties(
+            private_link_service_connection_state=PrivateLinkServiceConnectionState(
+                status="Approved", description=description
+            )
+        )
+    )
+    scope = f"/subscriptions/{resource.subscription}/resourceGroups/{resource.resource_group}"
+    client = session.azure.network(resource.subscription)
+    try:
+        with azure_errors(f"approve the connection {connection.name}", scope, _APPROVER):
+            client.private_link_services.update_private_endpoint_connection(
+                resource.resource_group, resource.name, connection.name or "", body
+            )
+    except OperationError as error:
+        if error.service_code == "DenyAssignmentAuthorizationFailed":
+            error.fix = _way_out_of_lockdown(connection)
+        if error.kind is ExitCode.REJECTED and _is_approved(request, session):
+            # Somebody was faster, or the service refuses to approve twice.
+            return
+        raise
+
+
+def _renew_description(
+    request: ApprovalRequest, session: Session, connection: PrivateEndpointConnection
+) -> None:
+    """Store the new token; the approval itself is in force, so nothing depends on it."""
+    try:
+        _put_approval(request, session, connection)
+    except OperationError as error:
+        say(f"note: the approval is in force, its description stays as it is: {error.sentence()}")
+
+
+def _is_approved(request: ApprovalRequest, session: Session) -> bool:
+    service = private_link.read(session, _private_link_id(request))
+    connection = matching_connection(private_link.connections_of(service), request)
+    return connection is not None and state_of(connection)[0] == "Approved"
+
+
+def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: str) -> Approval:
+    refreshed_at: float | None = None
+    operation_url = ""
+
+    def look() -> Approval:
+        nonlocal refreshed_at, operation_url
+        endpoint = _read_endpoint(request, session)
+        properties = endpoint.properties
+        state = properties.connection_state if properties else None
+        status = (state.status if state else "") or ""
+        if properties and properties.provisioning_state == "Failed":
+            raise OperationError(
+                ExitCode.REJECTED,
+                f"The managed private endpoint {request.endpoint_name} is in state Failed.",
+                fix=_replace_endpoint(request),
+            )
+        if status in ("Rejected", "Disconnected"):
+            raise OperationError(
+                ExitCode.REJECTED,
+                f"Grafana sees the managed private endpoint {request.endpoint_name} as {status}.",
+                fix=_replace_endpoint(request),
+            )
+        address = _address_of(endpoint)
+        if address:
+            return Approval(state=status, private_ip=address, connection=connection)
+        _raise_if_failed(operation_url, session)
+        now = session.clock.now()
+        if refreshed_at is None or now - refreshed_at >= _REFRESH_EVERY:
+            operation_url = _refresh(request, session)
+            refreshed_at = now
+        raise OperationError(
+            ExitCode.NOT_FOUND,
+            f"state {status or 'unknown'}, "
+            + ("no private address yet" if status == "Approved" else "Grafana not refreshed yet"),
+            fix=f"az rest --method post --url {_refresh_url(request)}; then run it again",
+            transient=True,
+        )
+
+    return session.clock.wait_for(
+        look,
+        what=f"Grafana to know the approval of {request.endpoint_name}",
+        within=session.within(DEADLINE),
+        patience=PATIENCE,
+    )
+
+
+def _refresh(request: ApprovalRequest, session: Session) -> str:
+    """Start the refresh; the URL of its operation. Raises BUSY (transient) while another runs."""
+    workspace = _workspace(request)
+    started: list[str] = []
+
+    def note_operation(response: object) -> None:
+        headers = getattr(getattr(response, "http_response", None), "headers", None)
+        started.append(str((headers or {}).get("Azure-AsyncOperation") or ""))
+
+    with azure_errors(
+        f"refresh the managed private endpoints of {workspace.name}",
+        request.grafana_id,
+        "Contributor",
+    ):
+        session.azure.dashboard(workspace.subscription).managed_private_endpoints.begin_refresh(
+            workspace.resource_group, workspace.name, polling=False, raw_response_hook=note_operation
+        )
+    return started[-1] if started else ""
+
+
+def _raise_if_failed(operation_url: str, session: Session) -> None:
+    if not operation_url:
+        return
+    operation = session.azure.follow(operation_url, "follow the refresh of Grafana")
+    if operation.text("status") in ("Failed", "Canceled"):
+        raise OperationError(
+            ExitCode.REJECTED,
+            f"The refresh of Grafana's managed private endpoints ended {operation.text('status')}.",
+            why=f"{operation.text('error', 'code')}: {operation.text('error', 'message')}",
+            fix="run it again; if it fails again, delete the endpoint and let it be made anew",
+        )
+
+
+def _read_endpoint(request: ApprovalRequest, session: Session) -> "ManagedPrivateEndpointModel":
+    workspace = _workspace(request)
+    with azure_errors(
+        f"read the managed private endpoint {request.endpoint_name}", request.grafana_id, "Reader"
+    ):
+        return session.azure.dashboard(workspace.subscription).managed_private_endpoints.get(
+            workspace.resource_group, workspace.name, request.endpoint_name
+        )
+
+
+def _address_of(endpoint: "ManagedPrivateEndpointModel") -> str:
+    """The private address, which counts only once Grafana sees the approval."""
+    properties = endpoint.properties
+    if properties is None or properties.connection_state is None:
+        return ""
+    if properties.connection_state.status != "Approved":
+        return ""
+    return (properties.private_link_service_private_ip or "").strip()
+
+
+def _is_anothers(connection: PrivateEndpointConnection) -> bool:
+    """Whether the text is another stack's: its pending request, or its approval.
+
+    An approval or rejection by hand replaces our message, so those are ours for all we know.
+    """
+    status, description = state_of(connection)
+    return bool(description) and (status == "Pending" or bool(token_at_end(description)))
+
+
+def _shows(description: str, message: str) -> bool:
+    """Whether the whole message stands in the description, not just as the start of another's."""
+    return bool(message) and bool(
+        re.search(rf"(?:^|\s){re.escape(message)}(?:\s|$)", description)
+    )
+
+
+def _endpoint_suffix(request: ApprovalRequest) -> str:
+    name = f"grafana-{_workspace(request).name}-{request.endpoint_name}"
+    return f"/privateendpoints/{name}".lower()
+
+
+def _workspace(request: ApprovalRequest) -> ResourceId:
+    return ResourceId.parse(request.grafana_id, GRAFANA_TYPE)
+
+
+def _private_link_id(request: ApprovalRequest) -> ResourceId:
+    return ResourceId.parse(request.private_link_id, private_link.PRIVATE_LINK_TYPE)
+
+
+def _others(connections: list[PrivateEndpointConnection]) -> str:
+    if not connections:
+        return "the Private Link Service has no connections"
+    return "it has others: " + "; ".join(
+        f"{endpoint_of(one) or one.name} ({state_of(one)[0]}, {state_of(one)[1]!r})"
+        for one in connections
+    )
+
+
+def _refused_by_a_person(
+    request: ApprovalRequest, connection: PrivateEndpointConnection
+) -> OperationError:
+    status, description = state_of(connection)
+    return OperationError(
+        ExitCode.REJECTED,
+        f"The connection {connection.name} of the managed private endpoint "
+        f"{request.endpoint_name} is {status}.",
+        why=f"{description!r}; a {status.lower()} connection cannot be approved any more",
+        fix=_replace_endpoint(request),
+    )
+
+
+def _replace_endpoint(request: ApprovalRequest) -> str:
+    return (
+        "delete the endpoint, then let `pulumi up --refresh` make and approve a new one: "
+        f"az rest --method delete --url https://management.azure.com{request.grafana_id}"
+        f"/managedPrivateEndpoints/{request.endpoint_name}?api-version={DASHBOARD_API}"
+    )
+
+
+def _refresh_url(request: ApprovalRequest) -> str:
+    return (
+        f"https://management.azure.com{request.grafana_id}/refreshManagedPrivateEndpoints"
+        f"?api-version={DASHBOARD_API}"
+    )
+
+
+def _way_out_of_lockdown(connection: PrivateEndpointConnection) -> str:
+    match = re.match(r"/subscriptions/([^/]+)/", endpoint_of(connection), re.IGNORECASE)
+    subscription = match[1] if match else "<subscription of Grafana's endpoint>"
+    return (
+        "the node resource group is locked, so put the Private Link Service into a group of your "
+        "own (pyroscope.privateLink.resourceGroup), or let Azure approve by itself "
+        f"(pyroscope.privateLink.autoApproval: [{subscription}], with visibility '*')"
+    )

@@ -1,0 +1,303 @@
+"""Azure Resource Manager and its tokens, through the official SDKs.
+
+One credential chain for everything (``DefaultAzureCredential``, the sources and their order that
+the documentation of azure-identity gives). The SDKs' retries, pollers and automatic registration of
+resource providers are off: none has a total limit, so :class:`operations.clock.Clock` repeats calls
+instead. Every failure leaves this module as an :class:`~operations.errors.OperationError`.
+"""
+
+import os
+import re
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from azure.core import PipelineClient
+from azure.core.exceptions import (
+    AzureError,
+    ClientAuthenticationError,
+    HttpResponseError,
+    ServiceRequestError,
+    ServiceResponseError,
+)
+from azure.core.pipeline.policies import (
+    ContentDecodePolicy,
+    CustomHookPolicy,
+    HeadersPolicy,
+    RequestIdPolicy,
+    UserAgentPolicy,
+)
+from azure.core.pipeline.transport import RequestsTransport
+from azure.core.rest import HttpRequest, HttpResponse
+from azure.identity import DefaultAzureCredential
+from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
+
+from operations.documents import Document
+from operations.errors import ExitCode, OperationError
+
+if TYPE_CHECKING:
+    from azure.mgmt.dashboard import DashboardManagementClient
+    from azure.mgmt.network import NetworkManagementClient
+
+ARM_URL_VARIABLE = "GPUOBS_ARM_URL"
+"""For tests: where Azure Resource Manager is."""
+
+ARM_URL = "https://management.azure.com"
+ARM_SCOPE = f"{ARM_URL}/.default"
+
+SIGN_IN = (
+    "sign in with `az login` (or set AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or "
+    "run with a managed or workload identity); AZURE_TOKEN_CREDENTIALS narrows what is tried"
+)
+
+_CONNECT_SECONDS = 5.0
+_READ_SECONDS = 30.0
+_TOKEN_READ_SECONDS = 10.0
+
+_OCCUPIED = {"ConflictInProcessing", "AnotherOperationInProgress", "RetryableError"}
+"""Codes of a 409 that ends by itself: one operation at a time per workspace or network resource."""
+
+_NOT_ABSENT = {"SubscriptionNotFound", "InvalidResourceType", "InvalidResourceNamespace"}
+"""Codes of a 404 that does not say that the resource is gone."""
+
+
+@dataclass(frozen=True)
+class ResourceId:
+    """An ARM id of a resource in a resource group, taken apart."""
+
+    text: str
+    subscription: str
+    resource_group: str
+    type: str
+    """``Microsoft.Network/privateLinkServices``, as written."""
+    name: str
+
+    @classmethod
+    def parse(cls, text: str, expected_type: str) -> "ResourceId":
+        """The parts of ``text``; raises BAD_REQUEST if it is no id of ``expected_type``."""
+        match = re.fullmatch(
+            r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/([^/]+/[^/]+)/([^/]+)",
+            text,
+            re.IGNORECASE,
+        )
+        if match is None or match[3].lower() != expected_type.lower():
+            raise OperationError(
+                ExitCode.BAD_REQUEST,
+                f"{text!r} is not the ARM id of a {expected_type}.",
+                fix="an id has the form /subscriptions/<id>/resourceGroups/<group>/providers/"
+                f"{expected_type}/<name>",
+            )
+        return cls(text, match[1], match[2], match[3], match[4])
+
+
+class Azure:
+    """Tokens and Resource Manager for one process; safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self.arm_url = os.environ.get(ARM_URL_VARIABLE, "").rstrip("/") or ARM_URL
+        self._networks: dict[str, NetworkManagementClient] = {}
+        self._dashboards: dict[str, DashboardManagementClient] = {}
+
+    @cached_property
+    def credential(self) -> DefaultAzureCredential:
+        """The credential chain; its own defaults would wait up to 300 s for an answer."""
+        return DefaultAzureCredential(
+            connection_timeout=_CONNECT_SECONDS, read_timeout=_TOKEN_READ_SECONDS, retry_total=1
+        )
+
+    def token(self, scope: str) -> tuple[str, int]:
+        """A bearer token for ``scope`` and when it expires (Unix seconds); raises NOT_AUTHENTICATED.
+
+        The credential caches it.
+        """
+        with azure_errors("sign in", scope):
+            found = self.credential.get_token(scope)
+        return found.token, found.expires_on
+
+    def network(self, subscription: str) -> "NetworkManagementClient":
+        """The typed client of Private Link Services; its import costs 0.2 s."""
+        if subscription not in self._networks:
+            from azure.mgmt.network import NetworkManagementClient
+
+            self._networks[subscription] = NetworkManagementClient(
+                self.credential, subscription, self.arm_url, **self._pipeline_arguments()
+            )
+        return self._networks[subscription]
+
+    def dashboard(self, subscription: str) -> "DashboardManagementClient":
+        """The typed client of Managed Grafana."""
+        if subscription not in self._dashboards:
+            from azure.mgmt.dashboard import DashboardManagementClient
+
+            self._dashboards[subscription] = DashboardManagementClient(
+                self.credential, subscription, self.arm_url, **self._pipeline_arguments()
+            )
+        return self._dashboards[subscription]
+
+    def get(
+        self, path: str, api_version: str, action: str, *, role: str = "Reader", **query: str
+    ) -> Document:
+        """GET ``path`` (an ARM id, or one and more) without a typed client.
+
+        ``action`` completes "could not ..." in an error, ``role`` names what a 403 lacks.
+        """
+        parameters = {"api-version": api_version}
+        parameters |= {f"${key}": value for key, value in query.items()}
+        request = HttpRequest("GET", self.arm_url + path, params=parameters)
+        return Document.parse(self._send(request, action, path, role).text())
+
+    def follow(self, operation_url: str, action: str) -> Document:
+        """The status document of a long-running operation that this ARM itself named."""
+        if not operation_url.startswith(f"{self.arm_url}/"):
+            # The bearer token would go with it.
+            return Document({})
+        request = HttpRequest("GET", operation_url)
+        return Document.parse(self._send(request, action, operation_url, "Reader").text())
+
+    def _send(self, request: HttpRequest, action: str, scope: str, role: str) -> HttpResponse:
+        with azure_errors(action, scope, role):
+            response = self._client.send_request(request)
+            if response.status_code >= 400:
+                raise HttpResponseError(response=response)
+            return response
+
+    @cached_property
+    def _client(self) -> PipelineClient[HttpRequest, HttpResponse]:
+        return PipelineClient(self.arm_url, **self._pipeline_arguments())
+
+    def _pipeline_arguments(self) -> dict[str, Any]:
+        """The same short pipeline for all clients, in place of the SDKs' own policies."""
+        return {
+            "policies": [
+                RequestIdPolicy(),
+                HeadersPolicy(),
+                UserAgentPolicy("gpuobs"),
+                ContentDecodePolicy(),
+                ARMChallengeAuthenticationPolicy(self.credential, ARM_SCOPE),
+                CustomHookPolicy(),
+            ],
+            "transport": RequestsTransport(
+                connection_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS
+            ),
+        }
+
+
+@contextmanager
+def azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[None]:
+    """Turn the SDKs' exceptions into an OperationError; ``action`` completes "could not ..."."""
+    try:
+        yield
+    except ClientAuthenticationError as error:
+        if error.response is None:
+            raise OperationError(
+                ExitCode.NOT_AUTHENTICATED,
+                f"Could not {action}: no credential gave a token for {scope}.",
+                why=_first_line(str(error)),
+                fix=SIGN_IN,
+            ) from error
+        raise _refused(error, action, scope, role) from error
+    except HttpResponseError as error:
+        raise _refused(error, action, scope, role) from error
+    except (ServiceRequestError, ServiceResponseError) as error:
+        raise OperationError(
+            ExitCode.UNREACHABLE,
+            f"Could not {action}: Azure Resource Manager gave no answer.",
+            why=_first_line(str(error)),
+            fix="check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution",
+            transient=True,
+        ) from error
+    except AzureError as error:
+        raise OperationError(
+            ExitCode.REJECTED, f"Could not {action} on {scope}.", why=_first_line(str(error))
+        ) from error
+
+
+def is_absent(error: OperationError) -> bool:
+    """Whether the error is Resource Manager's own statement that the resource does not exist."""
+    return (
+        error.kind is ExitCode.NOT_FOUND
+        and bool(error.service_code)
+        and error.service_code not in _NOT_ABSENT
+    )
+
+
+def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> OperationError:
+    status = error.status_code or 0
+    code, message = _code_and_message(error)
+    why = f"{code}: {message}" if code else message or f"HTTP {status}"
+
+    def failure(
+        kind: ExitCode, happened: str, fix: str = "", *, transient: bool = False
+    ) -> OperationError:
+        return OperationError(
+            kind,
+            happened,
+            why=why,
+            fix=fix,
+            transient=transient,
+            retry_after=retry_after(error.response.headers.get if error.response else None),
+            service_code=code,
+        )
+
+    if status == 401:
+        return failure(
+            ExitCode.NOT_AUTHENTICATED,
+            f"Could not {action}: Azure does not accept the token.",
+            f"another tenant or an expired session? {SIGN_IN}",
+        )
+    if status == 403 and code == "DenyAssignmentAuthorizationFailed":
+        return failure(
+            ExitCode.FORBIDDEN,
+            f"Could not {action}: a deny assignment protects {scope}.",
+            "no role helps against a deny assignment; the resource must live in another group",
+        )
+    if status == 403:
+        return failure(
+            ExitCode.FORBIDDEN,
+            f"Could not {action}: forbidden (403).",
+            f"the caller needs the role {role!r} on {scope} (a new assignment takes minutes)",
+            transient=True,
+        )
+    if status == 404:
+        return failure(ExitCode.NOT_FOUND, f"Could not {action}: not found (404).", transient=True)
+    if status == 409 and code not in _OCCUPIED:
+        return failure(ExitCode.CONFLICT, f"Could not {action}: conflict (409).")
+    if status in (408, 409, 429) or status >= 500:
+        return failure(
+            ExitCode.BUSY,
+            f"Could not {action}: Azure is busy or failing ({status}).",
+            "wait a little and run it again",
+            transient=True,
+        )
+    return failure(ExitCode.REJECTED, f"Could not {action}: Azure refused it ({status}).")
+
+
+def _code_and_message(error: HttpResponseError) -> tuple[str, str]:
+    try:
+        body = Document.parse(error.response.text()) if error.response else Document({})
+    except (AttributeError, ValueError, AzureError):
+        body = Document({})
+    envelope = body.child("error") or body
+    return envelope.text("code"), " ".join(envelope.text("message").split())
+
+
+def retry_after(header: Callable[[str], str | None] | None) -> float | None:
+    """Seconds that an answer's headers advise to wait; None for none, zero or a date."""
+    if header is None:
+        return None
+    for name, unit in (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("Retry-After", 1)):
+        try:
+            seconds = float(header(name) or 0) * unit
+        except ValueError:
+            continue
+        if 0 < seconds < float("inf"):
+            return seconds
+    return None
+
+
+def _first_line(text: str) -> str:
+    """The gist of an SDK's message, which may list a whole chain over many lines."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return lines[0] if lines else ""

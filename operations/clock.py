@@ -1,0 +1,127 @@
+"""Waiting with a deadline: the one place that sleeps, retries and reports progress.
+
+The SDKs' own retries and pollers are off (they have no total limit, see ``azure.py``), so every
+call that may be repeated runs inside :func:`Clock.wait_for`.
+"""
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from operations.errors import ExitCode, OperationError
+
+TIME_SCALE_VARIABLE = "GPUOBS_TIME_SCALE"
+"""For tests: wall seconds per second slept. Deadlines go on counting unscaled seconds."""
+
+PATIENCE: Mapping[ExitCode, float] = {
+    ExitCode.UNREACHABLE: 120.0,
+    ExitCode.FORBIDDEN: 120.0,
+}
+"""Seconds in a row for which a kind of failure is waited through, where not until the deadline.
+
+A network that is down should not cost a whole deadline; a role assigned a moment ago takes minutes.
+"""
+
+_FIRST_PAUSE = 1.0
+_LONGEST_PAUSE = 10.0
+_GROWTH = 1.6
+_PROGRESS_EVERY = 15.0
+
+T = TypeVar("T")
+
+
+class Clock:
+    """Time in unscaled seconds: what was slept as asked for, what was worked as measured."""
+
+    def __init__(self, scale: float = 1.0) -> None:
+        self._scale = scale
+        self._started = time.monotonic()
+        self._asked = 0.0
+        self._slept = 0.0
+
+    @classmethod
+    def from_environment(cls) -> "Clock":
+        """The clock of this process; raises BAD_REQUEST for a scale that is no number >= 0."""
+        text = os.environ.get(TIME_SCALE_VARIABLE, "") or "1"
+        try:
+            scale = float(text)
+        except ValueError:
+            scale = -1.0
+        if not 0.0 <= scale < float("inf"):
+            raise OperationError(
+                ExitCode.BAD_REQUEST,
+                f"{TIME_SCALE_VARIABLE}={text} is not a number of at least 0.",
+                fix=f"unset {TIME_SCALE_VARIABLE}; only tests need it",
+            )
+        return cls(scale)
+
+    def now(self) -> float:
+        """Unscaled seconds since the clock was made."""
+        return time.monotonic() - self._started - self._slept + self._asked
+
+    def sleep(self, seconds: float) -> None:
+        """Let ``seconds`` unscaled seconds pass."""
+        before = time.monotonic()
+        time.sleep(seconds * self._scale)
+        self._slept += time.monotonic() - before
+        self._asked += seconds
+
+    def wait_for(
+        self,
+        look: Callable[[], T],
+        *,
+        what: str,
+        within: float,
+        patience: Mapping[ExitCode, float] = PATIENCE,
+        quiet: bool = False,
+    ) -> T:
+        """The first answer of ``look``, which raises a transient OperationError for "not yet".
+
+        ``within`` is the deadline in seconds. Raises the error of ``look`` that is not transient,
+        or on expiry one of the last error's kind that says for how long and what was seen.
+        """
+        started = self.now()
+        pause = _FIRST_PAUSE
+        kind: ExitCode | None = None
+        since = started
+        told: tuple[float, str] = (started, "")
+        while True:
+            try:
+                return look()
+            except OperationError as error:
+                if not error.transient:
+                    raise
+                now = self.now()
+                if error.kind is not kind:
+                    kind, since = error.kind, now
+                left = min(
+                    started + within - now,
+                    since + patience.get(error.kind, within) - now,
+                )
+                if left <= 0:
+                    raise _expired(what, now - started, error) from error
+                seen = error.sentence()
+                if not quiet and (seen != told[1] or now - told[0] >= _PROGRESS_EVERY):
+                    say(f"waiting for {what} ... {now - started:.0f} s, last seen: {seen}")
+                    told = (now, seen)
+                advised = error.retry_after or 0.0
+            self.sleep(min(max(pause, advised), left))
+            pause = min(pause * _GROWTH, _LONGEST_PAUSE)
+
+
+def _expired(what: str, waited: float, last: OperationError) -> OperationError:
+    return OperationError(
+        last.kind,
+        f"Gave up waiting for {what} after {waited:.0f} s; "
+        f"last seen: {last.happened.rstrip('.')}.",
+        why=last.why,
+        fix=last.fix,
+        service_code=last.service_code,
+    )
+
+
+def say(line: str) -> None:
+    """A line for the person who watches; ``pulumi up`` shows it as it comes."""
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - progress belongs on stderr

@@ -1,0 +1,246 @@
+"""Grafana dashboards and their folder: applied and deleted by uid, only where this stack owns them.
+
+Azure Managed Grafana keeps every version of a dashboard with a message; the newest one's message
+carries the observed token, so an edit by hand shows as a newer version without it.
+"""
+
+from collections.abc import Mapping
+
+from operations import ownership
+from operations.clock import say
+from operations.documents import Document
+from operations.errors import ExitCode, OperationError
+from operations.grafana import Grafana, segment
+from operations.requests import AppliedDashboard, DashboardRequest, Deletion
+from operations.session import Session, is_token_of, token_at_end
+
+ROLE = "Grafana Editor"
+
+_MESSAGE_PREFIX = "gpuobs "
+
+
+def apply(request: DashboardRequest, session: Session) -> AppliedDashboard:
+    """Make the dashboard (and its folder), or bring it back to what is requested.
+
+    Raises:
+        OperationError: CONFLICT where the uid is somebody else's and ``adopt`` is not set;
+            REJECTED where Grafana refuses the JSON; FORBIDDEN, UNREACHABLE or BUSY on expiry.
+    """
+    grafana = Grafana(session, request.endpoint, request.workspace_id)
+    token = session.token_for(request)
+    return grafana.when_allowed(
+        lambda: _apply(grafana, request, token), what=f"the dashboard {request.uid}"
+    )
+
+
+def delete(request: DashboardRequest, session: Session) -> Deletion:
+    """Delete the dashboard if it is this stack's, and the folder if this stack made it and it is empty."""
+    grafana = Grafana(session, request.endpoint, request.workspace_id)
+    try:
+        return grafana.when_allowed(
+            lambda: _delete(grafana, request), what=f"the dashboard {request.uid} to be deleted"
+        )
+    except OperationError:
+        if grafana.is_gone():
+            return Deletion(uid=request.uid, deleted=False, note="the Grafana workspace is gone")
+        raise
+
+
+def observed_token(request: DashboardRequest, grafana: Grafana) -> str | None:
+    """The token of the live dashboard's newest version; None where it is not as requested."""
+    live = _by_uid(grafana, request.uid)
+    if live is None or not ownership.owns_tags(request.owner, _tags(live)):
+        return None
+    if live.text("meta", "folderUid") != (request.folder_uid or ""):
+        return None
+    token = _newest_token(grafana, request.uid)
+    return token if is_token_of(token, request) else None
+
+
+def _apply(grafana: Grafana, request: DashboardRequest, token: str) -> AppliedDashboard:
+    live = _by_uid(grafana, request.uid)
+    if live is not None:
+        _refuse_unless_ours(request, live)
+        if observed_token(request, grafana) == token:
+            return AppliedDashboard(
+                uid=request.uid, url=_url(grafana, live.text("meta", "url"), request.uid)
+            )
+    made_folder = _ensure_folder(grafana, request)
+    keeps_folder = live is not None and _folder_tag(request) in _tags(live)
+    try:
+        response = grafana.request(
+            "POST",
+            "/api/dashboards/db",
+            f"save the dashboard {request.uid}",
+            ROLE,
+            body={
+                "dashboard": _marked(request, owns_folder=made_folder or keeps_folder),
+                "folderUid": request.folder_uid or "",
+                # A new one must not overwrite somebody else's of the same title.
+                "overwrite": live is not None,
+                "message": _MESSAGE_PREFIX + token,
+            },
+        )
+    except OperationError as error:
+        if made_folder:
+            # Without its dashboard nothing would remember that the folder is ours.
+            _remove_folder_if_empty(grafana, request.folder_uid or "")
+        if error.kind is ExitCode.CONFLICT:
+            error.fix = (
+                "a dashboard of this title or version is in the folder already: rename it, choose "
+                "another folder (grafana.folder), or run it again"
+            )
+        raise
+    saved = Document.parse(response.content)
+    return AppliedDashboard(uid=request.uid, url=_url(grafana, saved.text("url"), request.uid))
+
+
+def _delete(grafana: Grafana, request: DashboardRequest) -> Deletion:
+    live = _by_uid(grafana, request.uid)
+    if live is None:
+        return Deletion(uid=request.uid, deleted=False, note="it is gone already")
+    tags = _tags(live)
+    if not ownership.owns_tags(request.owner, tags):
+        note = f"the dashboard {request.uid} is left alone: it belongs to {_owner_text(live)}"
+        say(f"note: {note}")
+        return Deletion(uid=request.uid, deleted=False, note=note)
+    grafana.request(
+        "DELETE",
+        f"/api/dashboards/uid/{segment(request.uid)}",
+        f"delete the dashboard {request.uid}",
+        ROLE,
+        accept=lambda status: status < 300 or status == 404,
+    )
+    if request.folder_uid and _folder_tag(request) in tags:
+        _remove_folder_if_empty(grafana, request.folder_uid)
+    return Deletion(uid=request.uid, deleted=True)
+
+
+def _refuse_unless_ours(request: DashboardRequest, live: Document) -> None:
+    if live.flag("meta", "provisioned"):
+        raise OperationError(
+            ExitCode.CONFLICT,
+            f"The dashboard with uid {request.uid!r} is provisioned and cannot be changed.",
+            fix="give this stack's dashboard another uid (grafana.dashboard.uid)",
+        )
+    if request.adopt or ownership.owns_tags(request.owner, _tags(live)):
+        return
+    raise OperationError(
+        ExitCode.CONFLICT,
+        f"The dashboard {live.text('dashboard', 'title')!r} (uid {request.uid!r}) exists and "
+        "belongs to somebody else; nothing was changed.",
+        why=f"its owner is {_owner_text(live)}",
+        fix="choose another uid for this stack (grafana.dashboard.uid), or take it over with "
+        "adopt: true there",
+    )
+
+
+def _owner_text(live: Document) -> str:
+    marks = [tag for tag in _tags(live) if tag.startswith(ownership.OWNER_TAG_PREFIX)]
+    if marks:
+        return f"another stack of this program (tag {marks[0]})"
+    by = live.text("meta", "updatedBy")
+    return ownership.describe(None) + (f", last saved by {by}" if by else "")
+
+
+def _marked(request: DashboardRequest, *, owns_folder: bool) -> Mapping[str, object]:
+    wanted = Document(request.dashboard)
+    foreign = (ownership.OWNER_TAG_PREFIX, ownership.FOLDER_TAG_PREFIX)
+    tags = [tag for tag in wanted.texts("tags") if not tag.startswith(foreign)]
+    marks = [ownership.TAG, ownership.owner_tag(request.owner)]
+    if owns_folder:
+        marks.append(_folder_tag(request))
+    tags += [mark for mark in marks if mark not in tags]
+    return {**wanted.fields, "id": None, "uid": request.uid, "tags": tags}
+
+
+def _ensure_folder(grafana: Grafana, request: DashboardRequest) -> bool:
+    """Whether the folder had to be made."""
+    uid = request.folder_uid
+    if not uid:
+        return False
+    action = f"look up the folder {uid}"
+    if grafana.find(f"/api/folders/{segment(uid)}", action, ROLE) is not None:
+        return False
+    if not request.folder_title:
+        raise OperationError(
+            ExitCode.NOT_FOUND,
+            f"The folder with uid {uid!r} does not exist in {grafana.endpoint}.",
+            fix="make it, or give a title so that it is made",
+        )
+    response = grafana.request(
+        "POST",
+        "/api/folders",
+        f"make the folder {request.folder_title}",
+        ROLE,
+        body={"uid": uid, "title": request.folder_title},
+        # 409 and 412: somebody made it in between.
+        accept=lambda status: status < 300 or status in (409, 412),
+    )
+    if response.is_success:
+        return True
+    if grafana.find(f"/api/folders/{segment(uid)}", action, ROLE) is None:
+        raise OperationError(
+            ExitCode.CONFLICT,
+            f"A folder titled {request.folder_title!r} exists under another uid.",
+            fix="choose another folder title (grafana.folder)",
+        )
+    return False
+
+
+def _remove_folder_if_empty(grafana: Grafana, uid: str) -> None:
+    """Deleting a folder deletes what is in it, so it must be known to be empty."""
+    path = f"/api/folders/{segment(uid)}"
+    counts = grafana.find(f"{path}/counts", f"look into the folder {uid}", ROLE)
+    if counts is None:
+        return
+    inside = {kind: counts.integer(kind) or 0 for kind in counts.fields}
+    if any(inside.values()):
+        held = ", ".join(f"{count} {kind}" for kind, count in sorted(inside.items()) if count)
+        say(f"note: the folder {uid} stays: it still holds {held}")
+        return
+    grafana.request(
+        "DELETE",
+        path,
+        f"delete the folder {uid}",
+        ROLE,
+        accept=lambda status: status < 300 or status == 404,
+    )
+
+
+def _newest_token(grafana: Grafana, uid: str) -> str:
+    """The token in the message of the newest version; empty where it carries none."""
+    response = grafana.request(
+        "GET",
+        f"/api/dashboards/uid/{segment(uid)}/versions",
+        f"read the versions of the dashboard {uid}",
+        ROLE,
+        query={"limit": "5"},
+    )
+    # Grafana before 11 answers the bare list.
+    answer = Document.parse(b'{"versions":' + response.content + b"}")
+    versions = list(answer.children("versions")) or list(answer.children("versions", "versions"))
+    newest = max(versions, key=lambda version: version.integer("version") or 0, default=None)
+    message = newest.text("message") if newest else ""
+    return token_at_end(message) if message.startswith(_MESSAGE_PREFIX) else ""
+
+
+def _by_uid(grafana: Grafana, uid: str) -> Document | None:
+    return grafana.find(
+        f"/api/dashboards/uid/{segment(uid)}", f"look up the dashboard {uid}", ROLE
+    )
+
+
+def _tags(live: Document) -> tuple[str, ...]:
+    return live.texts("dashboard", "tags")
+
+
+def _folder_tag(request: DashboardRequest) -> str:
+    return f"{ownership.FOLDER_TAG_PREFIX}{request.folder_uid}"
+
+
+def _url(grafana: Grafana, path: str, uid: str) -> str:
+    """The dashboard's full URL; ``path`` is what Grafana answers, which may lack the host."""
+    if path.startswith("https://"):
+        return path
+    return f"{grafana.endpoint}{path or f'/d/{uid}'}"

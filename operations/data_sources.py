@@ -1,0 +1,180 @@
+"""Grafana data sources: applied and deleted by uid, only where this stack owns them."""
+
+from operations import ownership
+from operations.clock import say
+from operations.documents import Document
+from operations.errors import ExitCode, OperationError
+from operations.grafana import Grafana, segment
+from operations.requests import AppliedDataSource, DataSourceRequest, Deletion
+from operations.session import Session, is_token_of
+
+ROLE = "Grafana Admin"
+
+PROMETHEUS_TYPES = {"prometheus", "grafana-azureprometheus-datasource"}
+"""Grafana 13 moves Prometheus sources with Azure credentials to the second; both are ours."""
+
+_CONFLICT_ATTEMPTS = 3
+
+
+def apply(request: DataSourceRequest, session: Session) -> AppliedDataSource:
+    """Make the data source, or bring it back to what is requested.
+
+    Raises:
+        OperationError: CONFLICT where name or uid is somebody else's and ``adopt`` is not set;
+            FORBIDDEN, UNREACHABLE or BUSY on expiry.
+    """
+    grafana = Grafana(session, request.endpoint, request.workspace_id)
+    token = session.token_for(request)
+    return grafana.when_allowed(
+        lambda: _apply(grafana, request, token), what=f"the data source {request.name}"
+    )
+
+
+def delete(request: DataSourceRequest, session: Session) -> Deletion:
+    """Delete the data source if it is this stack's; being gone, with its Grafana or without, is fine."""
+    grafana = Grafana(session, request.endpoint, request.workspace_id)
+    try:
+        return grafana.when_allowed(
+            lambda: _delete(grafana, request), what=f"the data source {request.name} to be deleted"
+        )
+    except OperationError:
+        if grafana.is_gone():
+            return Deletion(uid=request.uid, deleted=False, note="the Grafana workspace is gone")
+        raise
+
+
+def observed_token(request: DataSourceRequest, grafana: Grafana) -> str | None:
+    """The token of the live data source; None where it is not as requested."""
+    live = _by_uid(grafana, request.uid)
+    if live is None or not is_in_sync(request, live):
+        return None
+    return live.text("jsonData", ownership.JSON_DATA_KEY, "revision")
+
+
+def is_in_sync(request: DataSourceRequest, live: Document) -> bool:
+    """Whether ``live`` is the requested source: keys that Grafana adds by itself do not count."""
+    return (
+        ownership.owns_data_source(request.owner, live)
+        and is_token_of(live.text("jsonData", ownership.JSON_DATA_KEY, "revision"), request)
+        and live.text("name") == request.name
+        and _is_same_type(live.text("type"), request.type)
+        and live.text("url").rstrip("/") == request.url.rstrip("/")
+        and live.text("access") == "proxy"
+        and all(live.value("jsonData", key) == value for key, value in request.json_data.items())
+    )
+
+
+def _is_same_type(live: str, wanted: str) -> bool:
+    return live == wanted or {live, wanted} <= PROMETHEUS_TYPES
+
+
+def _apply(grafana: Grafana, request: DataSourceRequest, token: str) -> AppliedDataSource:
+    for attempt in range(_CONFLICT_ATTEMPTS):
+        try:
+            _apply_once(grafana, request, token)
+        except OperationError as error:
+            # Somebody made or renamed one between our look and our write: look again, which
+            # either finds it ours or names its owner.
+            if error.kind is not ExitCode.CONFLICT or error.fix or attempt + 1 == _CONFLICT_ATTEMPTS:
+                raise
+        else:
+            break
+    return AppliedDataSource(uid=request.uid, name=request.name)
+
+
+def _apply_once(grafana: Grafana, request: DataSourceRequest, token: str) -> None:
+    live = _by_uid(grafana, request.uid)
+    namesake = _by_name(grafana, request.name)
+    if namesake is not None and namesake.text("uid") == request.uid:
+        namesake = None
+    for found in (live, namesake):
+        if found is not None:
+            _refuse_unless_ours(request, found)
+    if namesake is not None:
+        # The wanted name under another uid. A uid that dashboards refer to is part of what is
+        # requested, so the source moves.
+        _remove(grafana, namesake.text("uid"))
+    if live is not None and not _is_same_type(live.text("type"), request.type):
+        # Some majors ignore a new type in an update.
+        _remove(grafana, request.uid)
+        live = None
+    if live is None:
+        body = _body(request, token, request.type)
+        grafana.request("POST", "/api/datasources", f"make the data source {request.name}", ROLE,
+                        body=body)
+        return
+    if is_in_sync(request, live) and live.text("jsonData", "gpuobs", "revision") == token:
+        return
+    grafana.request(
+        "PUT",
+        f"/api/datasources/uid/{segment(request.uid)}",
+        f"update the data source {request.name}",
+        ROLE,
+        body=_body(request, token, live.text("type")),
+    )
+
+
+def _delete(grafana: Grafana, request: DataSourceRequest) -> Deletion:
+    live = _by_uid(grafana, request.uid)
+    if live is None:
+        return Deletion(uid=request.uid, deleted=False, note="it is gone already")
+    if not ownership.owns_data_source(request.owner, live):
+        owner = ownership.describe(ownership.owner_of_data_source(live))
+        note = f"the data source {request.uid} is left alone: it belongs to {owner}"
+        say(f"note: {note}")
+        return Deletion(uid=request.uid, deleted=False, note=note)
+    _remove(grafana, request.uid)
+    return Deletion(uid=request.uid, deleted=True)
+
+
+def _refuse_unless_ours(request: DataSourceRequest, found: Document) -> None:
+    label = f"{found.text('name')!r} (uid {found.text('uid')!r})"
+    if found.flag("readOnly"):
+        raise OperationError(
+            ExitCode.CONFLICT,
+            f"The data source {label} is provisioned and cannot be changed.",
+            fix="give this stack's source another name and uid (grafana.dataSources)",
+        )
+    if request.adopt or ownership.owns_data_source(request.owner, found):
+        return
+    raise OperationError(
+        ExitCode.CONFLICT,
+        f"The data source {label} exists and belongs to somebody else; nothing was changed.",
+        why=f"its owner is {ownership.describe(ownership.owner_of_data_source(found))}",
+        fix="choose another name and uid for this stack (grafana.dataSources), or take it over "
+        "with adopt: true there",
+    )
+
+
+def _remove(grafana: Grafana, uid: str) -> None:
+    grafana.request(
+        "DELETE",
+        f"/api/datasources/uid/{segment(uid)}",
+        f"delete the data source {uid}",
+        ROLE,
+        accept=lambda status: status < 300 or status == 404,
+    )
+
+
+def _by_uid(grafana: Grafana, uid: str) -> Document | None:
+    return grafana.find(
+        f"/api/datasources/uid/{segment(uid)}", f"look up the data source {uid}", ROLE
+    )
+
+
+def _by_name(grafana: Grafana, name: str) -> Document | None:
+    return grafana.find(
+        f"/api/datasources/name/{segment(name)}", f"look up the data source {name}", ROLE
+    )
+
+
+def _body(request: DataSourceRequest, token: str, kind: str) -> dict[str, object]:
+    mark = ownership.data_source_mark(request.owner, token)
+    return {
+        "name": request.name,
+        "uid": request.uid,
+        "type": kind,
+        "access": "proxy",
+        "url": request.url,
+        "jsonData": {**request.json_data, ownership.JSON_DATA_KEY: mark},
+    }

@@ -1,0 +1,76 @@
+"""The one failure an operation has, and the exit codes that tell its kinds apart.
+
+An :class:`OperationError` is written for the person at the terminal: what happened and to which
+resource, why, and what to do next. Not here: how a service's answer becomes an error
+(:mod:`operations.azure`, :mod:`operations.grafana`) and which ones are waited through
+(:mod:`operations.clock`).
+"""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """Exit status of ``python -m operations``; also the kind of an :class:`OperationError`."""
+
+    OK = 0
+    UNEXPECTED = 1
+    """A defect of ours; ``GPUOBS_DEBUG=1`` shows the traceback."""
+    BAD_REQUEST = 2
+    """The request or the command line is not understood."""
+    NOT_FOUND = 3
+    """What was waited for does not exist, or not yet."""
+    FORBIDDEN = 4
+    """The caller lacks a role, or a deny assignment is in the way."""
+    REJECTED = 5
+    """The service, or a person, said no to this very request; repeating it does not help."""
+    CONFLICT = 6
+    """The name or uid belongs to somebody else, or more than one object matches."""
+    UNREACHABLE = 7
+    """No answer: network, name resolution, TLS."""
+    NOT_AUTHENTICATED = 8
+    """No credential, or one that the service does not accept."""
+    BUSY = 9
+    """The service is throttling, failing, or occupied by another operation."""
+    NO_SIGNAL = 10
+    """``check-signal`` found a broken link."""
+
+
+class OperationError(Exception):
+    """An expected failure.
+
+    ``transient`` says that asking again may help; ``retry_after`` is the service's own advice in
+    seconds. ``service_code`` is the error code of the service's answer, for exact distinctions.
+    """
+
+    def __init__(
+        self,
+        kind: ExitCode,
+        happened: str,
+        *,
+        why: str = "",
+        fix: str = "",
+        transient: bool = False,
+        retry_after: float | None = None,
+        service_code: str = "",
+    ) -> None:
+        super().__init__(happened)
+        self.kind = kind
+        self.happened = happened
+        self.why = why
+        self.fix = fix
+        self.transient = transient
+        self.retry_after = retry_after
+        self.service_code = service_code
+
+    def __str__(self) -> str:
+        lines = [self.happened]
+        if self.why:
+            lines.append(f"  why: {self.why}")
+        if self.fix:
+            lines.append(f"  fix: {self.fix}")
+        return "\n".join(lines)
+
+    def sentence(self) -> str:
+        """What happened and why on one line, for progress lines and reports."""
+        text = self.happened.rstrip(".")
+        return f"{text} ({' '.join(self.why.split()).rstrip('.')})" if self.why else text

@@ -1,0 +1,222 @@
+"""The HTTP API of an Azure Managed Grafana workspace: one short client, errors told apart.
+
+Only routes by uid are used; Grafana 13 turned the ones with numeric ids off. A token goes to https
+endpoints only. Not here: what is applied (``data_sources.py``, ``dashboards.py``).
+"""
+
+import os
+from collections.abc import Callable, Generator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+from urllib.parse import quote
+
+import httpx
+
+from operations.azure import ResourceId, is_absent, retry_after
+from operations.documents import Document
+from operations.errors import ExitCode, OperationError
+from operations.session import Session
+
+if TYPE_CHECKING:
+    from operations.azure import Azure
+
+AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
+"""The Entra application of Azure Managed Grafana's data plane."""
+
+AUDIENCE_VARIABLE = "GPUOBS_GRAFANA_AUDIENCE"
+"""Another audience, where a cloud or a newer service asks for one."""
+
+ROLE_DEADLINE = 900.0
+"""Seconds to wait through 401 and 403: a role assigned a moment ago takes minutes to count."""
+
+GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
+_GRAFANA_API = "2025-08-01"
+_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
+
+T = TypeVar("T")
+
+
+class Grafana:
+    """One workspace's API; safe to use from several threads.
+
+    ``workspace_id`` (where known) lets Resource Manager confirm why Grafana does not answer.
+    """
+
+    def __init__(self, session: Session, endpoint: str, workspace_id: str = "") -> None:
+        url = httpx.URL(endpoint)
+        if url.scheme != "https" or not url.host:
+            raise OperationError(
+                ExitCode.BAD_REQUEST,
+                f"{endpoint!r} is not the https URL of a Grafana workspace.",
+                why="an access token must not travel in the clear",
+                fix="use the endpoint that `az grafana show --query properties.endpoint` prints",
+            )
+        self.endpoint = endpoint.rstrip("/")
+        self.workspace_id = workspace_id
+        self._session = session
+        self._client = httpx.Client(auth=_Bearer(session.azure), timeout=_TIMEOUT)
+
+    def get(self, path: str, action: str, role: str, **query: str) -> Document:
+        """The JSON object at ``path``, which starts with ``/api/``."""
+        return Document.parse(self.request("GET", path, action, role, query=query).content)
+
+    def find(self, path: str, action: str, role: str) -> Document | None:
+        """Like :meth:`get`; None where Grafana says 404."""
+        try:
+            return self.get(path, action, role)
+        except OperationError as error:
+            if error.kind is ExitCode.NOT_FOUND:
+                return None
+            raise
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        action: str,
+        role: str,
+        *,
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+        accept: Callable[[int], bool] = lambda status: status < 300,
+    ) -> httpx.Response:
+        """One call, once.
+
+        ``action`` completes "could not ..." and ``role`` names what a 401 or 403 lacks. ``accept``
+        says which statuses are answers rather than errors.
+        """
+        try:
+            response = self._client.request(
+                method,
+                self.endpoint + path,
+                json=body,
+                params=dict(query) if query else None,
+            )
+        except httpx.TransportError as error:
+            raise OperationError(
+                ExitCode.UNREACHABLE,
+                f"Could not {action}: {self.endpoint} gave no answer.",
+                why=str(error) or type(error).__name__,
+                fix="check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution",
+                transient=True,
+            ) from error
+        if accept(response.status_code):
+            return response
+        raise self._refused(response, action, role)
+
+    def when_allowed(self, look: Callable[[], T], *, what: str) -> T:
+        """``look``'s answer, waiting through busy answers and roles that do not count yet.
+
+        Gives up at once where waiting cannot help: the workspace is gone, or does not admit callers
+        from public networks.
+        """
+        checked = False
+
+        def look_twice() -> T:
+            nonlocal checked
+            try:
+                return look()
+            except OperationError as error:
+                if error.kind in (ExitCode.FORBIDDEN, ExitCode.UNREACHABLE) and not checked:
+                    checked = True
+                    self._raise_if_hopeless(error)
+                raise
+
+        return self._session.clock.wait_for(
+            look_twice,
+            what=what,
+            within=self._session.within(ROLE_DEADLINE),
+            patience={ExitCode.UNREACHABLE: 120.0},
+        )
+
+    def is_gone(self) -> bool:
+        """Whether Resource Manager says that the workspace does not exist."""
+        try:
+            self._workspace()
+        except OperationError as error:
+            return is_absent(error)
+        return False
+
+    def _raise_if_hopeless(self, seen: OperationError) -> None:
+        if not self.workspace_id:
+            return
+        try:
+            workspace = self._workspace()
+        except OperationError as error:
+            if is_absent(error):
+                raise OperationError(
+                    ExitCode.NOT_FOUND,
+                    f"The Grafana workspace {self.workspace_id} does not exist.",
+                    why=seen.sentence(),
+                ) from seen
+            return
+        if workspace.text("properties", "publicNetworkAccess") == "Disabled":
+            raise OperationError(
+                ExitCode.FORBIDDEN,
+                f"The Grafana workspace {workspace.text('name')} does not admit public networks "
+                "(publicNetworkAccess is Disabled).",
+                why=seen.sentence(),
+                fix="run this from inside the network of its private endpoint, or "
+                f"az grafana update --name {workspace.text('name')} --public-network-access Enabled",
+            ) from seen
+
+    def _workspace(self) -> Document:
+        resource = ResourceId.parse(self.workspace_id, GRAFANA_TYPE)
+        return self._session.azure.get(
+            resource.text, _GRAFANA_API, f"read the Grafana workspace {resource.name}"
+        )
+
+    def _refused(self, response: httpx.Response, action: str, role: str) -> OperationError:
+        status = response.status_code
+        why = message_of(response)
+        if status in (401, 403) or response.is_redirect:
+            return OperationError(
+                ExitCode.FORBIDDEN,
+                f"Could not {action}: Grafana answers {status}.",
+                why=why,
+                fix=f"the caller needs the role {role!r} on {self.workspace_id or self.endpoint} "
+                "(Owner and Contributor do not include it; a new assignment takes minutes)",
+                transient=True,
+            )
+        kinds = {
+            404: (ExitCode.NOT_FOUND, False),
+            409: (ExitCode.CONFLICT, False),
+            412: (ExitCode.CONFLICT, False),
+            408: (ExitCode.BUSY, True),
+            429: (ExitCode.BUSY, True),
+        }
+        kind, transient = kinds.get(
+            status, (ExitCode.BUSY, True) if status >= 500 else (ExitCode.REJECTED, False)
+        )
+        return OperationError(
+            kind,
+            f"Could not {action}: Grafana answers {status}.",
+            why=why,
+            transient=transient,
+            retry_after=retry_after(response.headers.get),
+        )
+
+
+class _Bearer(httpx.Auth):
+    """The caller's token, from the cache of the credential, on each request."""
+
+    def __init__(self, azure: "Azure") -> None:
+        self._azure = azure
+
+    def auth_flow(
+        self, request: httpx.Request
+    ) -> Generator[httpx.Request, httpx.Response]:
+        audience = os.environ.get(AUDIENCE_VARIABLE, "") or AUDIENCE
+        request.headers["Authorization"] = f"Bearer {self._azure.token(f'{audience}/.default')[0]}"
+        yield request
+
+
+def segment(name: str) -> str:
+    """``name`` as one segment of a path."""
+    return quote(name, safe="")
+
+
+def message_of(response: httpx.Response) -> str:
+    """The service's own words, on one line and not longer than a few."""
+    body = Document.parse(response.content)
+    text = body.text("message") or body.text("error") or response.text
+    return " ".join(text.split())[:300]

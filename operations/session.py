@@ -1,0 +1,88 @@
+"""What every operation is given: the clock, Azure and Grafana clients, and the observed token."""
+
+import hashlib
+import json
+import os
+import re
+import secrets
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, cast
+
+from operations.clock import Clock
+from operations.requests import OBSERVED_VARIABLE, Message
+
+if TYPE_CHECKING:
+    from operations.azure import Azure
+
+_HASH_CHARACTERS = 12
+_RANDOM_BYTES = 4
+
+
+@dataclass
+class Session:
+    """One run of one verb."""
+
+    clock: Clock = field(default_factory=Clock.from_environment)
+    deadline: float | None = None
+    """Seconds; None: each operation's own default."""
+    observed: str = field(default_factory=lambda: os.environ.get(OBSERVED_VARIABLE, ""))
+    """The token that ``observe`` answered for the object this run applies."""
+
+    @cached_property
+    def azure(self) -> "Azure":
+        """Tokens and Resource Manager."""
+        from operations.azure import Azure
+
+        return Azure()
+
+    def within(self, default: float) -> float:
+        """The deadline in seconds."""
+        return default if self.deadline is None else self.deadline
+
+    def token_for(self, request: Message) -> str:
+        """The token to store in the live object of ``request``."""
+        return self.observed or fresh_token(request)
+
+
+def request_hash(request: Message) -> str:
+    """12 hex digits that equal requests share, whatever the order of their keys.
+
+    Whole numbers may arrive as floats from the engine; 1 and 1.0 are the same here.
+    """
+    canonical = json.dumps(
+        _whole_numbers(json.loads(request.to_json())), sort_keys=True, separators=(",", ":")
+    )
+    return hashlib.sha256(canonical.encode()).hexdigest()[:_HASH_CHARACTERS]
+
+
+def fresh_token(request: Message) -> str:
+    """A token of ``request`` that no live object carries."""
+    return f"{request_hash(request)}-{secrets.token_hex(_RANDOM_BYTES)}"
+
+
+def derived_token(request: Message, instance: str) -> str:
+    """The token of ``request`` for a live object that cannot carry one, named by ``instance``."""
+    digest = hashlib.sha256(instance.lower().encode()).hexdigest()
+    return f"{request_hash(request)}-{digest[: 2 * _RANDOM_BYTES]}"
+
+
+def is_token_of(token: str, request: Message) -> bool:
+    """Whether ``token`` was made for a request equal to ``request``."""
+    return token.startswith(f"{request_hash(request)}-")
+
+
+def token_at_end(text: str) -> str:
+    """The token that ``text`` ends in; empty where it ends in none."""
+    match = re.search(r"(?:^|\s)([0-9a-f]{12}-[0-9a-f]{8})$", text)
+    return match[1] if match else ""
+
+
+def _whole_numbers(value: object) -> object:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {k: _whole_numbers(v) for k, v in cast("dict[str, object]", value).items()}
+    if isinstance(value, list):
+        return [_whole_numbers(v) for v in cast("list[object]", value)]
+    return value
