@@ -8,6 +8,7 @@ from dashboards import DashboardOptions, build
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Print the dashboard for the given command line; the exit status is 0."""
     parser = argparse.ArgumentParser(
         prog="python -m dashboards",
         description="Print the GPU memory dashboard as JSON, to import in Grafana by hand.",

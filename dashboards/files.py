@@ -129,8 +129,8 @@ def _inputs(value: object) -> Iterator[tuple[str, _Object]]:
         else:
             return
     raise ValueError(
-        'The dashboard file\'s "__inputs" is not a list of objects with a name, so its placeholders '
-        "cannot be told. Export the dashboard again."
+        'The dashboard file\'s "__inputs" is not a list of objects with a name, so its '
+        "placeholders cannot be told. Export the dashboard again."
     )
 
 
@@ -207,7 +207,7 @@ def _data_source_references(value: object, place: str) -> Iterator[tuple[str, st
     label = node.get("title") or node.get("name")
     here = f'"{label}"' if isinstance(label, str) else place
     source = node.get("datasource")
-    reference = _object(source).get("uid") if isinstance(source, dict) else source
+    reference = source if isinstance(source, str) else _object(source).get("uid")
     if isinstance(reference, str):
         yield here, reference
     for child in node.values():

@@ -130,9 +130,10 @@ def live_by_pod(dashboard_uid: str) -> TimeSeries:
         _curves(PanelId.LIVE_BY_POD, "Live GPU memory by pod", BytesIEC)
         .description(
             "Bytes that each pod holds: allocated, minus freed, minus freed implicitly. A "
-            "staircase that never comes down is a leak. Counted since the start of the pod's agent: a "
-            "restarted agent begins at 0 (see 'Lost from sight'), and nothing falls below 0. A pod "
-            "that vanished ends its line. Click a line for the pod's own flame graph."
+            "staircase that never comes down is a leak. Counted since the start of the pod's "
+            "agent: a restarted agent begins at 0 (see 'Lost from sight'), and nothing falls "
+            "below 0. A pod that vanished ends its line. Click a line for the pod's own flame "
+            "graph."
         )
         .with_target(_metric("A", queries.live_by_pod()).legend_format(_POD_LEGEND))
         .data_links(_pod_links(dashboard_uid))
@@ -247,8 +248,8 @@ def freed_implicitly() -> TimeSeries:
         _curves(PanelId.FREED_IMPLICITLY, "Freed implicitly by pod", BytesIEC)
         .description(
             "Bytes released since the agent's start because a context or a process ended, without "
-            "a call to free them. A step at shutdown is normal; step after step in a running pod is "
-            "a process that keeps crashing or restarting."
+            "a call to free them. A step at shutdown is normal; step after step in a running "
+            "pod is a process that keeps crashing or restarting."
         )
         .with_target(_metric("A", queries.implicitly_freed_by_pod()).legend_format(_POD_LEGEND))
     )
@@ -286,7 +287,8 @@ def allocated_in_profiles() -> TimeSeries:
         _curves(PanelId.ALLOCATED_IN_PROFILES, "When it was allocated, by pod (profiles)", None)
         .description(
             "When the allocations in the flame graph happened. Drag over a peak to narrow the "
-            "range of the whole dashboard to it. A pod that restarts allocates again, and counts again."
+            "range of the whole dashboard to it. A pod that restarts allocates again, and counts "
+            "again."
         )
         .datasource(PYROSCOPE)
         .span(WIDTH)

@@ -55,10 +55,11 @@ def _live(over: str = "{}") -> str:
       outlives its restarted neighbour.
     """
     allocated = _reports(ALLOCATED, over)
-    freed, implicitly = (
-        f"({_reports(metric, over)} or {allocated} * 0)" for metric in (FREED, FREED_IMPLICITLY)
+    released = "".join(
+        f"\n  - ({_reports(metric, over)} or {allocated} * 0)"
+        for metric in (FREED, FREED_IMPLICITLY)
     )
-    return f"max {_by(PROCESS)} (clamp_min({allocated} - {freed} - {implicitly}, 0))"
+    return f"max {_by(PROCESS)} (clamp_min(\n  {allocated}{released},\n0))"
 
 
 def live_by_process() -> str:

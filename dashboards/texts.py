@@ -10,14 +10,14 @@ _METRICS_DOCS: Final = "https://www.inspektor-gadget.io/docs/latest/gadgets/top_
 
 _HOW_TO_READ: Final = """\
 **A bar is a function; its width is the bytes that were allocated in it and in everything it \
-called, within the time range.** The bar below called the bar above. *Self* is what a function \
-allocated itself; *total* adds its callees.
+called, within the time range.** `total` is the root; each bar called the bars that touch it on the \
+side away from the root. *Self* is what a function allocated itself; *Total* adds its callees.
 
 | You want to know | Look at |
 |---|---|
-| who allocates | the widest bars without anything above them, or sort the table by *Self* |
+| who allocates | the widest leaves, the bars that call nothing; or sort the table by *Self* |
 | on whose behalf | the widest bars near the root: the entry point, the engine, the model runner |
-| what to change | the named function closest below a wide native leaf |
+| what to change | wide *Self*; where the leaf is native, the nearest named caller |
 | what to pass over | wide bars whose *Self* is 0: they only pass the work on |
 
 Names: `Foo > bar` is method `bar` of class `Foo`. Addresses and `lib….so+0x…` are native code \
