@@ -1,0 +1,100 @@
+"""The configuration model: every setting of a stack, in one frozen tree.
+
+A stack file holds one structured value a section under the project's namespace (``gpuobs:cluster``,
+``gpuobs:pyroscope``, ...); each section is a module here. :func:`load` reads and checks them all and
+tells every fault at once. Nothing here does I/O; what must hold of things that exist already is
+checked by :mod:`infra.preflight`.
+"""
+
+from infra.settings.azure import AzureSettings, ResourceGroupSettings
+from infra.settings.cluster import (
+    ClusterSettings,
+    Credentials,
+    ExistingCluster,
+    NewCluster,
+    SystemPool,
+)
+from infra.settings.gpu_pool import (
+    Autoscaling,
+    EvictionPolicy,
+    GpuDriver,
+    GpuPoolSettings,
+    MigProfile,
+    OsSku,
+    Spot,
+)
+from infra.settings.grafana import (
+    DashboardSettings,
+    DataSourceSettings,
+    ExistingGrafana,
+    GrafanaRole,
+    GrafanaRoleAssignment,
+    GrafanaSettings,
+    GrafanaTier,
+    NamedSource,
+    NewGrafana,
+    PrincipalType,
+    PrivateEndpointSettings,
+)
+from infra.settings.inspektor_gadget import AzureMonitorMetrics, InspektorGadgetSettings
+from infra.settings.loading import NAMESPACE, load, sections_of
+from infra.settings.prometheus import (
+    AzureMonitorWorkspaceSettings,
+    ExistingAzureMonitorWorkspace,
+    NewAzureMonitorWorkspace,
+    PrometheusSettings,
+)
+from infra.settings.pyroscope import (
+    DEFAULT_OCI_CHART,
+    ChartSettings,
+    Disk,
+    PrivateLinkSettings,
+    PyroscopeSettings,
+    StorageSettings,
+)
+from infra.settings.tree import SYSTEM_POOL_NAME, Settings
+
+__all__ = [
+    "DEFAULT_OCI_CHART",
+    "NAMESPACE",
+    "SYSTEM_POOL_NAME",
+    "Autoscaling",
+    "AzureMonitorMetrics",
+    "AzureMonitorWorkspaceSettings",
+    "AzureSettings",
+    "ChartSettings",
+    "ClusterSettings",
+    "Credentials",
+    "DashboardSettings",
+    "DataSourceSettings",
+    "Disk",
+    "EvictionPolicy",
+    "ExistingAzureMonitorWorkspace",
+    "ExistingCluster",
+    "ExistingGrafana",
+    "GpuDriver",
+    "GpuPoolSettings",
+    "GrafanaRole",
+    "GrafanaRoleAssignment",
+    "GrafanaSettings",
+    "GrafanaTier",
+    "InspektorGadgetSettings",
+    "MigProfile",
+    "NamedSource",
+    "NewAzureMonitorWorkspace",
+    "NewCluster",
+    "NewGrafana",
+    "OsSku",
+    "PrincipalType",
+    "PrivateEndpointSettings",
+    "PrivateLinkSettings",
+    "PrometheusSettings",
+    "PyroscopeSettings",
+    "ResourceGroupSettings",
+    "Settings",
+    "Spot",
+    "StorageSettings",
+    "SystemPool",
+    "load",
+    "sections_of",
+]

@@ -1,0 +1,73 @@
+"""Section ``azure``: where the stack's own resources go. Every value may be left out."""
+
+from collections.abc import Iterable, Mapping
+from typing import Annotated
+
+from pydantic import Field
+
+from infra.settings.section import Broken, Section, Stringified
+from infra.settings.types import Location, ResourceGroupName, SubscriptionId
+
+MAXIMUM_TAGS = 50
+MAXIMUM_TAG_NAME = 512
+MAXIMUM_TAG_VALUE = 256
+_FORBIDDEN_IN_TAG_NAMES = "<>%&\\?/"
+
+
+class ResourceGroupSettings(Section):
+    name: ResourceGroupName
+    """Name of the resource group."""
+    create: bool = False
+    """Make the group, and delete it last; false: it exists and stays."""
+
+
+class AzureSettings(Section):
+    subscription_id: SubscriptionId | None = None
+    """The subscription; default: the one the Azure credentials are set to."""
+    location: Location | None = None
+    """Region of what the stack makes; default: the cluster's, or the resource group's."""
+    tags: Mapping[str, Annotated[str, Stringified()]] = Field(default_factory=dict)
+    """Tags on every resource that can carry tags."""
+    resource_group: ResourceGroupSettings | None = None
+    """Where the stack's own ARM resources go (workspaces, rules); default: the cluster's group."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """Azure's limits on tags."""
+        if len(self.tags) > MAXIMUM_TAGS:
+            yield Broken(
+                fields=("tags",),
+                rule=f"at most {MAXIMUM_TAGS} tags, not {len(self.tags)}",
+                why="Azure refuses every resource that carries more.",
+                fix="leave some out",
+            )
+        seen: dict[str, str] = {}
+        for name, value in self.tags.items():
+            at = f"tags.{name}"
+            if not 1 <= len(name) <= MAXIMUM_TAG_NAME or set(name) & set(_FORBIDDEN_IN_TAG_NAMES):
+                yield Broken(
+                    fields=("tags",),
+                    at="tags",
+                    value=name,
+                    rule=f"a tag's name has 1 to {MAXIMUM_TAG_NAME} characters, none of "
+                    f"{_FORBIDDEN_IN_TAG_NAMES}",
+                    why="Azure refuses every resource that carries it.",
+                    fix="rename the tag",
+                )
+            if len(value) > MAXIMUM_TAG_VALUE:
+                yield Broken(
+                    fields=(at,),
+                    value=value,
+                    rule=f"a tag's value has at most {MAXIMUM_TAG_VALUE} characters",
+                    why="Azure refuses every resource that carries it.",
+                    fix="shorten the value",
+                )
+            other = seen.setdefault(name.lower(), name)
+            if other != name:
+                yield Broken(
+                    fields=("tags",),
+                    at="tags",
+                    value=name,
+                    rule=f"tag names differ in more than capitals; `{other}` is there too",
+                    why="Azure ignores capitals in tag names and keeps only one of the two.",
+                    fix="leave one of them out",
+                )

@@ -1,0 +1,90 @@
+"""Section ``cluster``: the AKS cluster to measure, yours or one that the stack makes."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Annotated
+
+from infra.settings.section import Broken, Section, Text, exactly_one
+from infra.settings.types import (
+    ClusterName,
+    KubernetesVersion,
+    ResourceGroupName,
+    SystemNodeCount,
+    VmSize,
+)
+
+NodeResourceGroupName = Annotated[
+    ResourceGroupName,
+    Text(
+        pattern=r".{1,80}",
+        rule="a node resource group's name has at most 80 characters",
+        why="AKS refuses the cluster.",
+        fix="shorten it, or leave it out for AKS' default",
+    ),
+]
+
+
+class Credentials(StrEnum):
+    """Which kubeconfig is asked of AKS."""
+
+    USER = "user"
+    ADMIN = "admin"
+
+
+class SystemPool(Section):
+    vm_size: VmSize = "Standard_D4s_v5"
+    """VM size of the system nodes, which run Pyroscope as well."""
+    count: SystemNodeCount = 2
+    """How many system nodes."""
+
+
+class ExistingCluster(Section):
+    """An AKS cluster this stack uses and never changes or deletes."""
+
+    name: ClusterName
+    """Name of the cluster."""
+    resource_group: ResourceGroupName
+    """Its resource group (not its node resource group)."""
+
+
+class NewCluster(Section):
+    name: ClusterName | None = None
+    """Name of the cluster; default: derived from the stack."""
+    kubernetes_version: KubernetesVersion | None = None
+    """Kubernetes version; default: AKS' own default at creation."""
+    node_resource_group: NodeResourceGroupName | None = None
+    """Name of the group that AKS makes for the nodes; default: AKS' own (`MC_...`)."""
+    system_pool: SystemPool = SystemPool()
+    """The pool of the cluster's own services."""
+
+
+class ClusterSettings(Section):
+    existing: ExistingCluster | None = None
+    """A cluster that is there already; it stays when the stack goes."""
+    create: NewCluster | None = None
+    """A cluster that the stack makes, and deletes with everything in it; `{}` for the defaults."""
+    credentials: Credentials = Credentials.USER
+    """Kubeconfig to use: `user` works with and without Entra ID, `admin` needs local accounts."""
+    create_namespace: bool = True
+    """Make the namespace `gadget` (and delete it last); false: it exists and stays."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """Either an existing cluster or a new one."""
+        yield from exactly_one(
+            self,
+            "existing",
+            "create",
+            why="the stack must know which cluster it measures, and whether destroying it deletes "
+            "the cluster.",
+            fix="write `existing: { name: NAME, resourceGroup: GROUP }` or `create: {}`",
+        )
+        if self.create is not None and not self.create_namespace:
+            yield Broken(
+                fields=("create", "createNamespace"),
+                at="createNamespace",
+                value=False,
+                rule="must be true on a cluster that the stack makes",
+                why="nobody else could have made the namespace before, and Pyroscope's install "
+                "would fail.",
+                fix="leave `createNamespace` out",
+            )

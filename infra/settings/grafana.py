@@ -1,0 +1,213 @@
+"""Section ``grafana``: the Azure Managed Grafana workspace and what is put into it."""
+
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from pathlib import PurePosixPath, PureWindowsPath
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from infra.settings.section import Broken, Section, Stringified, exactly_one, refuse
+from infra.settings.types import (
+    GrafanaName,
+    GrafanaTitle,
+    GrafanaUid,
+    PrincipalId,
+    PrivateEndpointName,
+    ResourceGroupName,
+)
+
+CURRENT_MAJOR_VERSIONS = ("12", "13")
+"""Azure retired 11 on 2026-06-15; upgrades are one-way."""
+
+
+def _current_major(value: object) -> object:
+    if isinstance(value, str) and value not in CURRENT_MAJOR_VERSIONS:
+        retired = value.isdecimal() and int(value) < int(CURRENT_MAJOR_VERSIONS[0])
+        raise refuse(
+            f"a major version that Azure offers: {' or '.join(CURRENT_MAJOR_VERSIONS)}"
+            + ("; older ones are retired" if retired else ""),
+            "Azure refuses the workspace.",
+            f'write majorVersion: "{CURRENT_MAJOR_VERSIONS[0]}"',
+        )
+    return value
+
+
+MajorVersion = Annotated[str, BeforeValidator(_current_major), Stringified()]
+
+
+class GrafanaTier(StrEnum):
+    """The workspace's tier."""
+
+    STANDARD = "Standard"
+    ESSENTIAL = "Essential"
+
+
+class ExistingGrafana(Section):
+    """A Grafana workspace this stack uses and never changes or deletes."""
+
+    name: GrafanaName
+    """Name of the workspace."""
+    resource_group: ResourceGroupName
+    """Its resource group."""
+
+
+class NewGrafana(Section):
+    name: GrafanaName | None = None
+    """Name of the workspace; default: derived from the stack."""
+    tier: GrafanaTier = GrafanaTier.STANDARD
+    """Tier of the workspace; only `Standard` has private endpoints."""
+    major_version: MajorVersion = "12"
+    """Grafana's major version; raising it is one-way."""
+    zone_redundancy: bool = False
+    """Spread the workspace over zones; a change replaces it."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """Private endpoints need the Standard tier."""
+        if self.tier is not GrafanaTier.STANDARD:
+            yield Broken(
+                fields=("tier",),
+                value=self.tier.value,
+                rule="must be Standard",
+                why="other tiers have no managed private endpoints, so Grafana could not reach "
+                "Pyroscope.",
+                fix="leave `tier` out",
+            )
+
+
+class NamedSource(Section):
+    name: GrafanaTitle | None = None
+    """Name of the data source; default: derived from the stack."""
+    uid: GrafanaUid | None = None
+    """Uid of the data source; default: derived from the stack."""
+
+
+class DataSourceSettings(Section):
+    pyroscope: NamedSource = NamedSource()
+    """The source of profiles."""
+    prometheus: NamedSource = NamedSource()
+    """The source of metrics, where section `prometheus` names one."""
+    adopt: bool = False
+    """Take over a source of the wanted name or uid that carries no owner mark or another's."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """The two sources differ."""
+        for field in ("name", "uid"):
+            value = getattr(self.pyroscope, field)
+            if value is not None and value == getattr(self.prometheus, field):
+                yield Broken(
+                    fields=(f"pyroscope.{field}", f"prometheus.{field}"),
+                    at=f"prometheus.{field}",
+                    value=value,
+                    rule=f"the two data sources need different {field}s",
+                    why="the second would overwrite the first.",
+                    fix=f"choose another {field}, or leave it out",
+                )
+
+
+def _relative(value: object) -> object:
+    if isinstance(value, str) and (
+        not value.strip()
+        or PurePosixPath(value).is_absolute()
+        or PureWindowsPath(value).is_absolute()
+        or value.startswith("~")
+    ):
+        raise refuse(
+            "a file's path relative to the project's folder",
+            "an absolute path exists on one machine only.",
+            "put the file into the project and write e.g. dashboards/mine.json",
+        )
+    return value
+
+
+ProjectFile = Annotated[str, BeforeValidator(_relative)]
+
+
+class DashboardSettings(Section):
+    uid: GrafanaUid | None = None
+    """Uid of the dashboard, part of its URL; default: derived from the stack."""
+    title: GrafanaTitle | None = None
+    """Title of the dashboard."""
+    file: ProjectFile | None = None
+    """A dashboard of your own, raw or wrapped JSON, relative to the project; default: built in."""
+
+
+class PrincipalType(StrEnum):
+    """What a principal is; Azure needs it for one that was just made."""
+
+    USER = "User"
+    GROUP = "Group"
+    SERVICE_PRINCIPAL = "ServicePrincipal"
+
+
+class GrafanaRole(StrEnum):
+    """Grafana's data plane roles in Azure."""
+
+    ADMIN = "Admin"
+    EDITOR = "Editor"
+    VIEWER = "Viewer"
+
+
+class GrafanaRoleAssignment(Section):
+    principal_id: PrincipalId
+    """Object id of the user, group or service principal."""
+    principal_type: PrincipalType
+    """What the principal is."""
+    role: GrafanaRole
+    """What it may do in Grafana."""
+
+
+class PrivateEndpointSettings(Section):
+    name: PrivateEndpointName | None = None
+    """Name of Grafana's managed private endpoint; default: derived from the stack."""
+
+
+class GrafanaSettings(Section):
+    existing: ExistingGrafana | None = None
+    """A workspace that is there already; it stays when the stack goes."""
+    create: NewGrafana | None = None
+    """A workspace that the stack makes, and deletes; `{}` for the defaults."""
+    private_endpoint: PrivateEndpointSettings = PrivateEndpointSettings()
+    """Grafana's private way to Pyroscope."""
+    folder: GrafanaTitle | None = None
+    """Title of a folder for the dashboard; default: no folder."""
+    data_sources: DataSourceSettings = DataSourceSettings()
+    """Names of the data sources."""
+    dashboard: DashboardSettings = DashboardSettings()
+    """The dashboard."""
+    role_assignments: Sequence[GrafanaRoleAssignment] = ()
+    """Who else may use the workspace."""
+    drift_detection: bool = True
+    """Look at data sources, dashboard and approval at every preview, and put back what was changed
+    by hand. Whoever previews then needs the rights to read them."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """Either an existing workspace or a new one; a role once a principal."""
+        yield from exactly_one(
+            self,
+            "existing",
+            "create",
+            why="the stack must know where the dashboard goes, and whether destroying it deletes "
+            "the workspace.",
+            fix="write `existing: { name: NAME, resourceGroup: GROUP }` or `create: {}`",
+        )
+        if self.folder is not None and self.folder.lower() == "general":
+            yield Broken(
+                fields=("folder",),
+                value=self.folder,
+                rule="`General` is Grafana's own name for `no folder`",
+                why="Grafana refuses to make a folder of that name.",
+                fix="leave `folder` out",
+            )
+        seen: set[tuple[str, GrafanaRole]] = set()
+        for number, assignment in enumerate(self.role_assignments):
+            key = (assignment.principal_id.lower(), assignment.role)
+            if key in seen:
+                yield Broken(
+                    fields=(f"roleAssignments[{number}]",),
+                    value=f"{assignment.role.value} for {assignment.principal_id}",
+                    rule="each principal and role once",
+                    why="Azure refuses the second one with RoleAssignmentExists.",
+                    fix="leave it out",
+                )
+            seen.add(key)

@@ -1,0 +1,86 @@
+"""Section ``prometheus``: where the agent's metrics are read from; may be left out."""
+
+import re
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from infra.settings.section import Broken, Section, exactly_one, refuse
+from infra.settings.types import MonitorWorkspaceName, ResourceGroupName
+
+
+def _plain_url(value: object) -> object:
+    if isinstance(value, str) and "@" in value.partition("://")[2].partition("/")[0]:
+        raise refuse(
+            "no user name or password in the URL",
+            "the URL is kept in plain text in the stack's state and in Grafana.",
+            "leave them out; give Grafana its credentials in Grafana",
+        )
+    if isinstance(value, str) and not re.fullmatch(
+        r"https?://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9a-fA-F:.]+\])(:\d{1,5})?"
+        r"(/[^\s?#]*)?",
+        value,
+    ):
+        raise refuse(
+            "a URL that starts with http:// or https://, with a host, no query and no blank",
+            "Grafana could not ask Prometheus, and every metrics panel would be empty.",
+            "write e.g. https://prometheus.example.com",
+        )
+    return value
+
+
+PlainUrl = Annotated[str, BeforeValidator(_plain_url)]
+
+
+class ExistingAzureMonitorWorkspace(Section):
+    """An Azure Monitor workspace this stack uses and never changes or deletes."""
+
+    name: MonitorWorkspaceName
+    """Name of the workspace."""
+    resource_group: ResourceGroupName
+    """Its resource group."""
+
+
+class NewAzureMonitorWorkspace(Section):
+    name: MonitorWorkspaceName | None = None
+    """Name of the workspace; default: derived from the stack."""
+
+
+class AzureMonitorWorkspaceSettings(Section):
+    existing: ExistingAzureMonitorWorkspace | None = None
+    """A workspace that is there already; it stays when the stack goes."""
+    create: NewAzureMonitorWorkspace | None = None
+    """A workspace that the stack makes, and deletes with its metrics; `{}` for the defaults."""
+    collect: bool = True
+    """Wire the cluster's collection rules (endpoint, rule, associations) to the workspace."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """Either an existing workspace or a new one."""
+        yield from exactly_one(
+            self,
+            "existing",
+            "create",
+            why="the stack must know where the metrics are, and whether destroying it deletes them.",
+            fix="write `existing: { name: NAME, resourceGroup: GROUP }` or `create: {}`, or leave "
+            "section gpuobs:prometheus out for no metrics",
+        )
+
+
+class PrometheusSettings(Section):
+    """One of an Azure Monitor workspace or a plain Prometheus URL; neither: no metrics."""
+
+    azure_monitor_workspace: AzureMonitorWorkspaceSettings | None = None
+    """Azure Monitor's managed Prometheus."""
+    url: PlainUrl | None = None
+    """A Prometheus of your own that Grafana can reach and that needs no credentials."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """At most one source of metrics."""
+        if self.azure_monitor_workspace is not None and self.url is not None:
+            yield Broken(
+                fields=("azureMonitorWorkspace", "url"),
+                rule="at most one of `azureMonitorWorkspace` and `url`; both are set",
+                why="the dashboard reads its metrics from one source.",
+                fix="leave one of them out",
+            )

@@ -1,0 +1,255 @@
+"""Section ``pyroscope``: the server that keeps the profiles, and the private link to it."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from infra.compatibility import DEFAULT_CHART, DEFAULT_SERVER
+from infra.settings.chart_values import broken_values, lookup, with_texts
+from infra.settings.section import Broken, Section, Text
+from infra.settings.types import (
+    AddressCount,
+    AutoApproval,
+    Fqdn,
+    ImageTag,
+    Ipv4Address,
+    LabelValue,
+    PrivateLinkName,
+    Quantity,
+    ResourceGroupName,
+    SubnetName,
+    Version,
+    Visibility,
+)
+
+DEFAULT_OCI_CHART = "oci://ghcr.io/grafana/helm-charts/pyroscope"
+FREE_DISK_RULE_GIB = 10
+"""Pyroscope drops its oldest blocks while less than this is free, in GiB."""
+SMALLEST_DISK_GIB = 50
+
+OciReference = Annotated[
+    str,
+    Text(
+        pattern=r"oci://[^\s/:@]+(:\d+)?(/[^\s/:@]+)+",
+        rule="oci://HOST/PATH, without a tag",
+        why="Helm does not find the chart.",
+        fix=f"write e.g. {DEFAULT_OCI_CHART}; its version goes into `version`",
+    ),
+]
+RepositoryUrl = Annotated[
+    str,
+    Text(
+        pattern=r"https?://[^\s@?#]+",
+        rule="the http(s) URL of a Helm repository, without a user name",
+        why="Helm does not find the chart; the URL is kept in plain text in the stack's state.",
+        fix="write e.g. https://grafana.github.io/helm-charts",
+    ),
+]
+ChartName = Annotated[
+    str,
+    Text(
+        pattern=r"[a-z0-9][a-z0-9._-]*",
+        rule="the chart's name in its repository",
+        why="Helm does not find the chart.",
+        fix="leave it out for pyroscope",
+    ),
+]
+ChartPath = Annotated[
+    str,
+    Text(
+        pattern=r"(?![/~]|[A-Za-z]:|[a-z]+://).*\S.*",
+        rule="a folder, or a packaged chart, relative to the project's folder",
+        why="an absolute path exists on one machine only.",
+        fix="put the chart into the project and write e.g. charts/pyroscope",
+    ),
+]
+Texts = BeforeValidator(with_texts)
+
+
+class ChartSettings(Section):
+    """Where the chart comes from; at most one of ``oci``, ``repository`` and ``path``."""
+
+    oci: OciReference | None = None
+    """The chart in a registry; default: the public one."""
+    repository: RepositoryUrl | None = None
+    """A Helm repository that holds the chart."""
+    name: ChartName = "pyroscope"
+    """The chart's name in `repository`."""
+    path: ChartPath | None = None
+    """A chart in the project, a folder or a package; its own version counts."""
+    version: Version = DEFAULT_CHART
+    """The chart's version, in quotes."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """One source, and no setting that has no effect on it."""
+        given = [field for field in ("oci", "repository", "path") if getattr(self, field)]
+        if len(given) > 1:
+            yield Broken(
+                fields=tuple(given),
+                rule=f"one of `oci`, `repository` and `path`; {' and '.join(given)} are set",
+                why="the chart comes from one place.",
+                fix="leave the others out; with none the public chart is used",
+            )
+        if self.repository is None and "name" in self.model_fields_set:
+            yield Broken(
+                fields=("name", "repository"),
+                at="name",
+                value=self.name,
+                rule="only with `repository`",
+                why="it would have no effect: `oci` and `path` name the chart themselves.",
+                fix="leave it out",
+            )
+
+
+class Disk(Section):
+    size: Quantity = "50Gi"
+    """Size of the disk."""
+    storage_class_name: str | None = None
+    """Kubernetes storage class; default: the cluster's own."""
+
+
+class StorageSettings(Section):
+    """Where profiles are kept; without ``disk``: in the pod, gone when it restarts."""
+
+    disk: Disk | None = None
+    """A disk, which keeps profiles over a restart; `{}` for 50Gi. Left out: they are kept in the
+    pod and are gone when it restarts."""
+
+
+class PrivateLinkSettings(Section):
+    name: PrivateLinkName | None = None
+    """Name of the Private Link Service; default: derived from the stack. A change replaces the
+    link, the endpoint and the release, in the right order."""
+    visibility: Sequence[Visibility] = ("*",)
+    """Subscriptions that may ask for a connection. Grafana's endpoint lives in a subscription of
+    Microsoft's, so your own alone is not enough; each connection still waits for an approval."""
+    auto_approval: Sequence[AutoApproval] = ()
+    """Subscriptions whose connections need no approval."""
+    resource_group: ResourceGroupName | None = None
+    """Group for the Private Link Service; default: the node resource group. The cluster's identity
+    needs rights on it."""
+    subnet: SubnetName | None = None
+    """Name of the subnet for its addresses; default: the cluster's."""
+    address_count: AddressCount | None = None
+    """How many addresses it uses."""
+    addresses: Sequence[Ipv4Address] = ()
+    """Fixed addresses to use first."""
+    fqdns: Sequence[Fqdn] = ()
+    """Host names that the Private Link Service announces."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """What the AKS cloud controller and Azure accept together."""
+        if not self.visibility:
+            yield Broken(
+                fields=("visibility",),
+                rule="at least one entry",
+                why="an empty list leaves only those with rights on the link; Grafana's endpoint, in "
+                "a subscription of Microsoft's, has none and could never connect.",
+                fix='leave it out for ["*"]: connections still wait for an approval',
+            )
+        if "*" in self.visibility and len(self.visibility) > 1:
+            yield Broken(
+                fields=("visibility",),
+                rule="`*` alone, or subscriptions alone",
+                why="`*` includes every subscription; which of the two is meant is unclear.",
+                fix='write ["*"], or leave `*` out',
+            )
+        if self.auto_approval and "*" not in self.visibility:
+            yield Broken(
+                fields=("autoApproval", "visibility"),
+                at="autoApproval",
+                rule='auto-approval works only with visibility ["*"]',
+                why="the connection would wait for an approval all the same.",
+                fix="leave `visibility` out, or leave `autoApproval` out",
+            )
+        if len(self.addresses) > (count := self.address_count or 1):
+            yield Broken(
+                fields=("addresses", "addressCount"),
+                at="addresses",
+                rule=f"not more addresses ({len(self.addresses)}) than `addressCount` ({count})",
+                why="the AKS cloud controller refuses the private link.",
+                fix=f"write addressCount: {len(self.addresses)}, or fewer addresses",
+            )
+        if len(set(self.addresses)) < len(self.addresses):
+            yield Broken(
+                fields=("addresses",),
+                rule="each address once",
+                why="Azure refuses the private link.",
+                fix="leave the repeated one out",
+            )
+
+
+class PyroscopeSettings(Section):
+    chart: ChartSettings = ChartSettings()
+    """Where the Helm chart comes from."""
+    image_tag: ImageTag = DEFAULT_SERVER
+    """Pyroscope's version, as the image's tag, in quotes."""
+    allow_incompatible_server: bool = False
+    """Deploy versions outside the compatibility contract of chart, server and agent. Risk: every
+    push succeeds, and profiles vanish without an error."""
+    resources: Mapping[str, Any] = Field(default_factory=dict)
+    """The server's resource requests and limits, as in a pod."""
+    node_selector: Mapping[str, LabelValue] = Field(default_factory=dict)
+    """Labels of the nodes it may run on."""
+    tolerations: Sequence[Annotated[Mapping[str, Any], Texts]] = ()
+    """Taints it tolerates, as in a pod."""
+    affinity: Annotated[Mapping[str, Any], Texts] = Field(default_factory=dict)
+    """Its affinity, as in a pod."""
+    storage: StorageSettings = StorageSettings()
+    """Where profiles are kept."""
+    private_link: PrivateLinkSettings = PrivateLinkSettings()
+    """How Grafana reaches the server."""
+    values: Annotated[Mapping[str, Any], Texts] = Field(default_factory=dict)
+    """Further chart values, merged deeply under those the product owns. In annotations and labels
+    `true` is read as the text `"true"`."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """Chart values, scheduling and the disk's size."""
+        yield from broken_values(self.values)
+        yield from _pod_fields("resources", self.resources, ("requests", "limits", "claims"))
+        yield from _pod_fields(
+            "affinity", self.affinity, ("nodeAffinity", "podAffinity", "podAntiAffinity")
+        )
+        for number, toleration in enumerate(self.tolerations):
+            yield from _pod_fields(
+                f"tolerations[{number}]",
+                toleration,
+                ("key", "operator", "value", "effect", "tolerationSeconds"),
+            )
+        if (disk := self.storage.disk) is not None:
+            gibibytes = _gibibytes(disk.size)
+            free = lookup(self.values, "pyroscope.structuredConfig.pyroscopedb.min_free_disk_gb")
+            least = SMALLEST_DISK_GIB if free is None else 1
+            if gibibytes < least:
+                yield Broken(
+                    fields=("storage.disk.size",),
+                    value=disk.size,
+                    rule=f"at least {least}Gi",
+                    why=f"the server drops its oldest blocks while less than {FREE_DISK_RULE_GIB} "
+                    "GB are free, so a small disk loses profiles within hours.",
+                    fix=f"write size: {least}Gi, or lower the rule: values: {{ pyroscope: "
+                    "{ structuredConfig: { pyroscopedb: { min_free_disk_gb: 1 } } } }",
+                )
+
+
+def _pod_fields(at: str, value: Mapping[str, object], known: tuple[str, ...]) -> Iterable[Broken]:
+    for key in value:
+        if key not in known:
+            yield Broken(
+                fields=(f"{at}.{key}",),
+                rule=f"one of {', '.join(known)}",
+                why="Kubernetes refuses the pod, or ignores the key.",
+                fix="see the pod's field of that name in Kubernetes' reference",
+            )
+
+
+_UNITS = {"k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4, "P": 1000**5}
+_BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
+
+
+def _gibibytes(quantity: str) -> float:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(\w+)", quantity)
+    assert match is not None  # noqa: S101 - the type Quantity says so
+    return float(match[1]) * (_UNITS | _BINARY_UNITS)[match[2]] / 2**30

@@ -1,0 +1,187 @@
+"""How a part of the configuration is written down: closed sections, and types that carry a rule.
+
+A rule about one value is a type (:class:`Text`, :class:`Whole`, :class:`Number` in an ``Annotated``);
+a rule about several values of a section is a :class:`Broken` that the section's ``broken_rules``
+yields. Both name the rule, the consequence and the fix, which the loader turns into faults.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import PydanticCustomError, core_schema
+
+RULE_ERROR = "rule"
+"""The pydantic error type of a broken rule; its context holds ``rule``, ``why`` and ``fix``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Broken:
+    """A rule over several values of one section that does not hold.
+
+    ``fields`` are the values it read, as the stack file spells them, relative to the section; where
+    one of them is unreadable the rule says nothing. ``at`` is the one to point at, by default the
+    only field, or the section itself.
+    """
+
+    fields: tuple[str, ...]
+    rule: str
+    why: str
+    fix: str
+    value: object = None
+    at: str | None = None
+
+    @property
+    def relative_path(self) -> str:
+        """Where to point, relative to the section."""
+        if self.at is not None:
+            return self.at
+        return self.fields[0] if len(self.fields) == 1 else ""
+
+
+class Section(BaseModel):
+    """A part of the configuration: camelCase in the stack file, closed, immutable.
+
+    The docstring under a field is its description in the reference and in editors.
+    """
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        use_attribute_docstrings=True,
+    )
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """The rules over several values that do not hold here."""
+        return ()
+
+
+def refuse(rule: str, why: str, fix: str) -> PydanticCustomError:
+    """The error to raise where a value breaks a rule of its own."""
+    return PydanticCustomError(
+        RULE_ERROR, "a rule does not hold", {"rule": rule, "why": why, "fix": fix}
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Text:
+    """A text that must match ``pattern`` whole; ``rule`` says the same in words."""
+
+    pattern: str
+    rule: str
+    why: str
+    fix: str
+
+    def check(self, value: str) -> str:
+        """``value``, or the broken rule as an error."""
+        if not re.fullmatch(self.pattern, value):
+            raise refuse(self.rule, self.why, self.fix)
+        return value
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_after_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "pattern": f"^(?:{self.pattern})$"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Whole:
+    """A whole number from ``minimum`` to ``maximum``."""
+
+    minimum: int
+    maximum: int
+    why: str
+    fix: str
+
+    @property
+    def rule(self) -> str:
+        """The rule in words."""
+        return f"a whole number from {self.minimum} to {self.maximum}"
+
+    def check(self, value: object) -> object:
+        """``value``, or the broken rule as an error."""
+        # YAML's true is not the number one.
+        if isinstance(value, bool):
+            raise refuse(self.rule, self.why, self.fix)
+        return value
+
+    def limit(self, value: int) -> int:
+        """``value``, or the broken rule as an error."""
+        if not self.minimum <= value <= self.maximum:
+            raise refuse(self.rule, self.why, self.fix)
+        return value
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        number = core_schema.no_info_after_validator_function(self.limit, handler(source))
+        return core_schema.no_info_before_validator_function(self.check, number)
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "minimum": self.minimum, "maximum": self.maximum}
+
+
+@dataclass(frozen=True)
+class Stringified:
+    """A text that YAML may have read as a boolean or a whole number: ``true`` becomes ``"true"``.
+
+    A number with a decimal point is refused: YAML reads 1.20 as 1.2, and the zero cannot be had back.
+    """
+
+    def check(self, value: object) -> object:
+        """``value`` as text where nothing is lost."""
+        return stringified(value)
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "type": ["string", "boolean", "integer"]}
+
+
+def stringified(value: object) -> object:
+    """A boolean or whole number as the text YAML was given; anything else unchanged."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return value
+
+
+def as_mapping(value: object) -> dict[str, object] | None:
+    """``value`` if it is a mapping with text keys, else None: narrows what YAML gave."""
+    if isinstance(value, dict):
+        mapping = cast("dict[object, object]", value)
+        if all(isinstance(key, str) for key in mapping):
+            return cast("dict[str, object]", mapping)
+    return None
+
+
+def exactly_one(section: Section, one: str, other: str, *, why: str, fix: str) -> Iterable[Broken]:
+    """Broken unless exactly one of the two fields, in camelCase, is set."""
+    values = [getattr(section, one), getattr(section, other)]
+    if sum(value is not None for value in values) != 1:
+        found = "both are set" if values[0] is not None else "neither is set"
+        yield Broken(
+            fields=(one, other),
+            rule=f"exactly one of `{one}` and `{other}`; {found}",
+            why=why,
+            fix=fix,
+        )

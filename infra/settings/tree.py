@@ -1,0 +1,126 @@
+"""The whole configuration, and the rules that hold between its sections."""
+
+from collections.abc import Iterable
+
+from infra.compatibility import conflicts
+from infra.settings.azure import AzureSettings
+from infra.settings.cluster import ClusterSettings
+from infra.settings.gpu_pool import GpuPoolSettings
+from infra.settings.grafana import GrafanaSettings
+from infra.settings.inspektor_gadget import InspektorGadgetSettings
+from infra.settings.prometheus import PrometheusSettings
+from infra.settings.pyroscope import PyroscopeSettings
+from infra.settings.section import Broken, Section
+
+SYSTEM_POOL_NAME = "system"
+"""Name of the one pool that comes with a cluster the stack makes."""
+
+
+class Settings(Section):
+    """Every setting of a stack."""
+
+    azure: AzureSettings = AzureSettings()
+    """Where the stack's own resources go."""
+    cluster: ClusterSettings
+    """The AKS cluster to measure."""
+    gpu_pool: GpuPoolSettings = GpuPoolSettings()
+    """The nodes with GPUs."""
+    inspektor_gadget: InspektorGadgetSettings = InspektorGadgetSettings()
+    """The agent that records GPU memory allocations."""
+    pyroscope: PyroscopeSettings = PyroscopeSettings()
+    """The server that keeps the profiles, and the private link to it."""
+    grafana: GrafanaSettings
+    """The Grafana workspace and what is put into it."""
+    prometheus: PrometheusSettings = PrometheusSettings()
+    """Where the agent's metrics are read from."""
+
+    def broken_rules(self) -> Iterable[Broken]:
+        """The rules between sections; paths start with the section."""
+        yield from self._compatibility()
+        yield from self._resource_group()
+        yield from self._new_cluster()
+        yield from self._own_visibility()
+
+    def _compatibility(self) -> Iterable[Broken]:
+        if self.pyroscope.allow_incompatible_server:
+            return
+        chart = self.pyroscope.chart
+        places = {
+            "server": ("pyroscope.imageTag", self.pyroscope.image_tag),
+            "chart": ("pyroscope.chart.version", chart.version),
+            "agent": ("inspektorGadget.version", self.inspektor_gadget.version),
+        }
+        for conflict in conflicts(
+            server=self.pyroscope.image_tag,
+            # A chart in the project has a version of its own, which this setting does not change.
+            chart=None if chart.path is not None else chart.version,
+            agent=self.inspektor_gadget.version,
+        ):
+            at, value = places[conflict.part]
+            yield Broken(
+                fields=(at, "pyroscope.allowIncompatibleServer"),
+                at=at,
+                value=value,
+                rule=conflict.rule,
+                why=conflict.why,
+                fix=f"{conflict.fix} (or, knowing that profiles may vanish without an error, set "
+                "gpuobs:pyroscope: { allowIncompatibleServer: true })",
+            )
+
+    def _resource_group(self) -> Iterable[Broken]:
+        group = self.azure.resource_group
+        if self.cluster.create is not None and group is None:
+            yield Broken(
+                fields=("azure.resourceGroup", "cluster.create"),
+                at="azure.resourceGroup",
+                rule="needed with `cluster: { create: ... }`",
+                why="there is no cluster yet whose resource group could be used.",
+                fix="write gpuobs:azure: { resourceGroup: { name: NAME, create: true } }",
+            )
+        if (
+            group is not None
+            and group.create
+            and self.azure.location is None
+            and self.cluster.create is not None
+        ):
+            yield Broken(
+                fields=("azure.location", "azure.resourceGroup", "cluster.create"),
+                at="azure.location",
+                rule="needed where both the resource group and the cluster are made",
+                why="there is nothing yet whose region could be used.",
+                fix="write gpuobs:azure: { location: westeurope }, or another region with GPUs",
+            )
+
+    def _new_cluster(self) -> Iterable[Broken]:
+        if self.cluster.create is None or not self.gpu_pool.enabled:
+            return
+        if self.gpu_pool.name == SYSTEM_POOL_NAME:
+            yield Broken(
+                fields=("gpuPool.name", "cluster.create"),
+                at="gpuPool.name",
+                value=self.gpu_pool.name,
+                rule=f"`{SYSTEM_POOL_NAME}` is the new cluster's own first pool",
+                why="one pool would overwrite the other.",
+                fix="choose another name, e.g. gpu",
+            )
+        if self.gpu_pool.subnet_id is not None:
+            yield Broken(
+                fields=("gpuPool.subnetId", "cluster.create"),
+                at="gpuPool.subnetId",
+                value=self.gpu_pool.subnet_id,
+                rule="only with an existing cluster",
+                why="a new cluster brings a network of its own, and AKS refuses a pool in another.",
+                fix="leave it out",
+            )
+
+    def _own_visibility(self) -> Iterable[Broken]:
+        own = (self.azure.subscription_id or "").lower()
+        if own and [entry.lower() for entry in self.pyroscope.private_link.visibility] == [own]:
+            yield Broken(
+                fields=("pyroscope.privateLink.visibility", "azure.subscriptionId"),
+                at="pyroscope.privateLink.visibility",
+                rule="not your own subscription alone",
+                why="Grafana's endpoint lives in a subscription of Microsoft's and could not find "
+                "the private link.",
+                fix='leave it out for ["*"]: connections still wait for an approval',
+            )
