@@ -1,9 +1,9 @@
 """Which Pyroscope understands which agent, and which chart fits which Pyroscope.
 
-The agent sends profiles as OpenTelemetry does, in an encoding whose fields moved between versions. A
-server of another encoding accepts every push and stores nothing readable: no error anywhere, and an
-empty flame graph. So the three versions are a contract, kept here as a table. Found in the sources of
-Inspektor Gadget, Pyroscope and its chart, and tried.
+The agent sends profiles as OpenTelemetry does, in an encoding whose fields moved between versions.
+A server of another encoding accepts every push and stores nothing readable: no error anywhere, and
+an empty flame graph. So the three versions are a contract, kept here as a table. Found in the
+sources of Inspektor Gadget, Pyroscope and its chart, and tried.
 """
 
 import re
@@ -64,8 +64,8 @@ class Conflict:
 def conflicts(*, server: str, chart: str | None, agent: str | None) -> tuple[Conflict, ...]:
     """What keeps profiles from arriving with these versions.
 
-    ``server`` is Pyroscope's image tag, ``chart`` its chart's version (None: not knowable, a chart of
-    the user's own) and ``agent`` Inspektor Gadget's version (None: the newest).
+    ``server`` is Pyroscope's image tag, ``chart`` its chart's version (None: not knowable, a chart
+    of the user's own) and ``agent`` Inspektor Gadget's version (None: the newest).
     """
     found: list[Conflict] = []
     if (number := release(server)) is None:
@@ -73,8 +73,8 @@ def conflicts(*, server: str, chart: str | None, agent: str | None) -> tuple[Con
             Conflict(
                 part="server",
                 rule=f"a tag that tells Pyroscope's version: {SERVERS}",
-                why="whether this server understands the agent's profiles cannot be known; where it "
-                "does not, every push succeeds and every flame graph stays empty.",
+                why="whether this server understands the agent's profiles cannot be known; where "
+                "it does not, every push succeeds and every flame graph stays empty.",
                 fix=f'write imageTag: "{DEFAULT_SERVER}"',
             )
         )
@@ -84,8 +84,8 @@ def conflicts(*, server: str, chart: str | None, agent: str | None) -> tuple[Con
             Conflict(
                 part="server",
                 rule=f"Pyroscope {SERVERS}",
-                why=f"the agent sends OTLP profiles 1.9 and this server reads {encoding}: every push "
-                "succeeds and every flame graph stays empty, without an error.",
+                why=f"the agent sends OTLP profiles 1.9 and this server reads {encoding}: every "
+                "push succeeds and every flame graph stays empty, without an error.",
                 fix=f'write imageTag: "{DEFAULT_SERVER}"',
             )
         )
@@ -94,8 +94,8 @@ def conflicts(*, server: str, chart: str | None, agent: str | None) -> tuple[Con
             Conflict(
                 part="chart",
                 rule=f"the Pyroscope chart {CHARTS}",
-                why="from 2.0 the chart passes flags on which a 1.x server stops; older charts know "
-                "other values, and ignore those they do not know.",
+                why="from 2.0 the chart passes flags on which a 1.x server stops; older charts "
+                "know other values, and ignore those they do not know.",
                 fix=f'write chart: {{ version: "{DEFAULT_CHART}" }}',
             )
         )

@@ -42,7 +42,7 @@ class Names:
     dns_prefix: str
     """Prefix of the API server's host name: at most 54 letters, digits, hyphens."""
     request_message: str
-    """What the private endpoint's request says of itself; the approval looks for it. At most 140."""
+    """What the private endpoint's request says; the approval looks for it: at most 140."""
 
 
 def names_for(project: str, stack: str, subscription_id: str = "") -> Names:

@@ -15,6 +15,8 @@ _FORBIDDEN_IN_TAG_NAMES = "<>%&\\?/"
 
 
 class ResourceGroupSettings(Section):
+    """A resource group, yours or one that the stack makes."""
+
     name: ResourceGroupName
     """Name of the resource group."""
     create: bool = False
@@ -22,6 +24,8 @@ class ResourceGroupSettings(Section):
 
 
 class AzureSettings(Section):
+    """Where the stack's own resources go."""
+
     subscription_id: SubscriptionId | None = None
     """The subscription; default: the one the Azure credentials are set to."""
     location: Location | None = None

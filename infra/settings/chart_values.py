@@ -1,8 +1,8 @@
 """Rules on the chart values a stack file may add to Pyroscope's.
 
-The chart has no schema: a value it does not know is ignored without a word, while a configuration key
-that the server does not know stops it. So values that the product owns are refused by name, with
-where to set them instead, and what is likely a slip is pointed at with the nearest right key.
+The chart has no schema: a value it does not know is ignored without a word, while a configuration
+key that the server does not know stops it. So values that the product owns are refused by name,
+with where to set them instead, and what is likely a slip is pointed at with the nearest right key.
 Known keys are those of chart 1.15 to 1.19 and server 1.15.
 """
 
@@ -79,10 +79,83 @@ _OTHER_ANNOTATIONS = (
     "azure-pip-tags",
     "azure-shared-securityrule",
 )
-_ROOT_KEYS = ["agent", "alloy", "architecture", "global", "httpRoute", "ingress", "minio", "namespaceOverride", "pyroscope", "serviceMonitor"]
-_PYROSCOPE_KEYS = ["affinity", "cluster_domain", "components", "config", "disableSelfProfile", "dnsPolicy", "extraArgs", "extraContainers", "extraCustomEnvVars", "extraEnvFrom", "extraEnvVars", "extraLabels", "extraVolumeMounts", "extraVolumes", "fullnameOverride", "image", "imagePullSecrets", "initContainers", "memberlist", "nameOverride", "nodeSelector", "persistence", "podAnnotations", "podDisruptionBudget", "podSecurityContext", "priorityClassName", "rbac", "replicaCount", "resources", "securityContext", "service", "serviceAccount", "structuredConfig", "tenantOverrides", "terminationGracePeriodSeconds", "tolerations", "topologySpreadConstraints"]
+_ROOT_KEYS = (
+    "agent",
+    "alloy",
+    "architecture",
+    "global",
+    "httpRoute",
+    "ingress",
+    "minio",
+    "namespaceOverride",
+    "pyroscope",
+    "serviceMonitor",
+)
+_PYROSCOPE_KEYS = (
+    "affinity",
+    "cluster_domain",
+    "components",
+    "config",
+    "disableSelfProfile",
+    "dnsPolicy",
+    "extraArgs",
+    "extraContainers",
+    "extraCustomEnvVars",
+    "extraEnvFrom",
+    "extraEnvVars",
+    "extraLabels",
+    "extraVolumeMounts",
+    "extraVolumes",
+    "fullnameOverride",
+    "image",
+    "imagePullSecrets",
+    "initContainers",
+    "memberlist",
+    "nameOverride",
+    "nodeSelector",
+    "persistence",
+    "podAnnotations",
+    "podDisruptionBudget",
+    "podSecurityContext",
+    "priorityClassName",
+    "rbac",
+    "replicaCount",
+    "resources",
+    "securityContext",
+    "service",
+    "serviceAccount",
+    "structuredConfig",
+    "tenantOverrides",
+    "terminationGracePeriodSeconds",
+    "tolerations",
+    "topologySpreadConstraints",
+)
 _KNOWN_SLIPS = {"podLabels": "extraLabels", "labels": "extraLabels", "env": "extraEnvVars"}
-_SERVER_KEYS = ["analytics", "api", "compactor", "distributor", "embedded_grafana", "frontend", "frontend_worker", "ingester", "limits", "memberlist", "multitenancy_enabled", "overrides_exporter", "pyroscopedb", "querier", "query_scheduler", "runtime_config", "self_profiling", "server", "show_banner", "storage", "store_gateway", "target", "tracing"]
+_SERVER_KEYS = (
+    "analytics",
+    "api",
+    "compactor",
+    "distributor",
+    "embedded_grafana",
+    "frontend",
+    "frontend_worker",
+    "ingester",
+    "limits",
+    "memberlist",
+    "multitenancy_enabled",
+    "overrides_exporter",
+    "pyroscopedb",
+    "querier",
+    "query_scheduler",
+    "runtime_config",
+    "self_profiling",
+    "server",
+    "show_banner",
+    "storage",
+    "store_gateway",
+    "target",
+    "tracing",
+)
 """Top-level configuration keys of Pyroscope 1.15."""
 _OWNED_ARGUMENTS = ("auth.multitenancy-enabled", "server.http-listen-port", "target")
 RETENTION = "compactor_blocks_retention_period"
@@ -277,6 +350,7 @@ def _texts(value: object, path: str, key: str = "") -> Iterable[Broken]:
     if isinstance(value, list):
         for number, item in enumerate(cast("list[object]", value)):
             yield from _texts(item, f"{path}[{number}]")
+        return
     for name, item in (as_mapping(value) or {}).items():
         at = f"{path}.{name}"
         if key not in _STRING_MAPS and not key.endswith("Annotations"):

@@ -32,6 +32,8 @@ class Credentials(StrEnum):
 
 
 class SystemPool(Section):
+    """The pool of a new cluster's own services."""
+
     vm_size: VmSize = "Standard_D4s_v5"
     """VM size of the system nodes, which run Pyroscope as well."""
     count: SystemNodeCount = 2
@@ -48,6 +50,8 @@ class ExistingCluster(Section):
 
 
 class NewCluster(Section):
+    """An AKS cluster that the stack makes and deletes."""
+
     name: ClusterName | None = None
     """Name of the cluster; default: derived from the stack."""
     kubernetes_version: KubernetesVersion | None = None
@@ -59,6 +63,8 @@ class NewCluster(Section):
 
 
 class ClusterSettings(Section):
+    """The AKS cluster to measure."""
+
     existing: ExistingCluster | None = None
     """A cluster that is there already; it stays when the stack goes."""
     create: NewCluster | None = None

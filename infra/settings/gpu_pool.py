@@ -43,6 +43,8 @@ SpotPrice = Annotated[float, BeforeValidator(_positive_or_current)]
 
 
 class Autoscaling(Section):
+    """The range in which the cluster autoscaler chooses."""
+
     min: NodeCount
     """Fewest nodes; 0 lets the pool vanish while no pod asks for a GPU."""
     max: NodeCount
@@ -67,6 +69,8 @@ class EvictionPolicy(StrEnum):
 
 
 class Spot(Section):
+    """Spot nodes: cheaper, and taken back when Azure needs them."""
+
     max_price: SpotPrice = -1
     """Most to pay for a node and hour, in US dollars; -1: up to the on-demand price."""
     eviction_policy: EvictionPolicy = EvictionPolicy.DELETE
@@ -98,6 +102,8 @@ class MigProfile(StrEnum):
 
 
 class GpuPoolSettings(Section):
+    """The nodes with GPUs."""
+
     enabled: bool = True
     """Make a GPU node pool; false: the cluster has one already, or needs none."""
     name: PoolName = "gpu"

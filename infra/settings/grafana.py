@@ -53,6 +53,8 @@ class ExistingGrafana(Section):
 
 
 class NewGrafana(Section):
+    """A Grafana workspace that the stack makes and deletes."""
+
     name: GrafanaName | None = None
     """Name of the workspace; default: derived from the stack."""
     tier: GrafanaTier = GrafanaTier.STANDARD
@@ -76,6 +78,8 @@ class NewGrafana(Section):
 
 
 class NamedSource(Section):
+    """A data source's name and uid."""
+
     name: GrafanaTitle | None = None
     """Name of the data source; default: derived from the stack."""
     uid: GrafanaUid | None = None
@@ -83,6 +87,8 @@ class NamedSource(Section):
 
 
 class DataSourceSettings(Section):
+    """What the data sources are called."""
+
     pyroscope: NamedSource = NamedSource()
     """The source of profiles."""
     prometheus: NamedSource = NamedSource()
@@ -124,6 +130,8 @@ ProjectFile = Annotated[str, BeforeValidator(_relative)]
 
 
 class DashboardSettings(Section):
+    """The dashboard, and what it is called."""
+
     uid: GrafanaUid | None = None
     """Uid of the dashboard, part of its URL; default: derived from the stack."""
     title: GrafanaTitle | None = None
@@ -149,6 +157,8 @@ class GrafanaRole(StrEnum):
 
 
 class GrafanaRoleAssignment(Section):
+    """Who may do what in Grafana."""
+
     principal_id: PrincipalId
     """Object id of the user, group or service principal."""
     principal_type: PrincipalType
@@ -158,11 +168,15 @@ class GrafanaRoleAssignment(Section):
 
 
 class PrivateEndpointSettings(Section):
+    """Grafana's private way to Pyroscope."""
+
     name: PrivateEndpointName | None = None
     """Name of Grafana's managed private endpoint; default: derived from the stack."""
 
 
 class GrafanaSettings(Section):
+    """The Grafana workspace and what is put into it."""
+
     existing: ExistingGrafana | None = None
     """A workspace that is there already; it stays when the stack goes."""
     create: NewGrafana | None = None

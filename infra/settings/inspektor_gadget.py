@@ -28,6 +28,8 @@ class AzureMonitorMetrics(StrEnum):
 
 
 class InspektorGadgetSettings(Section):
+    """The agent that records GPU memory allocations."""
+
     name: ExtensionName = "inspektor-gadget"
     """Name of the extension."""
     release_train: ReleaseTrain = "preview"

@@ -1,8 +1,8 @@
 """From the sections of a stack file to settings, or to everything that is wrong with them.
 
-A wrong value must not hide another fault. So whatever cannot be read is reported, taken out, and the
-rest is read again; then the rules over several values are asked about what was read. Pydantic does
-the reading; :mod:`infra.settings.translation` puts its words into ours.
+A wrong value must not hide another fault. So whatever cannot be read is reported, taken out, and
+the rest is read again; then the rules over several values are asked about what was read. Pydantic
+does the reading; :mod:`infra.settings.translation` puts its words into ours.
 """
 
 import json
@@ -196,8 +196,8 @@ def _secret_section(key: str) -> Fault:
     return Fault(
         path=f"{NAMESPACE}:{key}",
         rule="no encrypted value (`secure:`) in a section",
-        why="settings become names, annotations and chart values, which Azure and the cluster store "
-        "and show in plain text: the value would not stay secret.",
+        why="settings become names, annotations and chart values, which Azure and the cluster "
+        "store and show in plain text: the value would not stay secret.",
         fix="write the value in plain text if it is no secret, otherwise leave it out",
     )
 

@@ -43,11 +43,15 @@ class ExistingAzureMonitorWorkspace(Section):
 
 
 class NewAzureMonitorWorkspace(Section):
+    """An Azure Monitor workspace that the stack makes and deletes."""
+
     name: MonitorWorkspaceName | None = None
     """Name of the workspace; default: derived from the stack."""
 
 
 class AzureMonitorWorkspaceSettings(Section):
+    """Azure Monitor's managed Prometheus."""
+
     existing: ExistingAzureMonitorWorkspace | None = None
     """A workspace that is there already; it stays when the stack goes."""
     create: NewAzureMonitorWorkspace | None = None
@@ -61,7 +65,8 @@ class AzureMonitorWorkspaceSettings(Section):
             self,
             "existing",
             "create",
-            why="the stack must know where the metrics are, and whether destroying it deletes them.",
+            why="the stack must know where the metrics are, and whether destroying it deletes "
+            "them.",
             fix="write `existing: { name: NAME, resourceGroup: GROUP }` or `create: {}`, or leave "
             "section gpuobs:prometheus out for no metrics",
         )

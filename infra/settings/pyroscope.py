@@ -104,6 +104,8 @@ class ChartSettings(Section):
 
 
 class Disk(Section):
+    """A disk for profiles."""
+
     size: Quantity = "50Gi"
     """Size of the disk."""
     storage_class_name: str | None = None
@@ -119,6 +121,8 @@ class StorageSettings(Section):
 
 
 class PrivateLinkSettings(Section):
+    """The Private Link Service that the AKS cloud controller makes."""
+
     name: PrivateLinkName | None = None
     """Name of the Private Link Service; default: derived from the stack. A change replaces the
     link, the endpoint and the release, in the right order."""
@@ -145,8 +149,8 @@ class PrivateLinkSettings(Section):
             yield Broken(
                 fields=("visibility",),
                 rule="at least one entry",
-                why="an empty list leaves only those with rights on the link; Grafana's endpoint, in "
-                "a subscription of Microsoft's, has none and could never connect.",
+                why="an empty list leaves only those with rights on the link; Grafana's endpoint, "
+                "in a subscription of Microsoft's, has none and could never connect.",
                 fix='leave it out for ["*"]: connections still wait for an approval',
             )
         if "*" in self.visibility and len(self.visibility) > 1:
@@ -182,6 +186,8 @@ class PrivateLinkSettings(Section):
 
 
 class PyroscopeSettings(Section):
+    """The server that keeps the profiles."""
+
     chart: ChartSettings = ChartSettings()
     """Where the Helm chart comes from."""
     image_tag: ImageTag = DEFAULT_SERVER

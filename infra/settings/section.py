@@ -1,8 +1,8 @@
 """How a part of the configuration is written down: closed sections, and types that carry a rule.
 
-A rule about one value is a type (:class:`Text`, :class:`Whole`, :class:`Number` in an ``Annotated``);
-a rule about several values of a section is a :class:`Broken` that the section's ``broken_rules``
-yields. Both name the rule, the consequence and the fix, which the loader turns into faults.
+A rule about one value is a type (:class:`Text`, :class:`Whole` in an ``Annotated``); a rule about
+several values of a section is a :class:`Broken` that the section's ``broken_rules`` yields. Both
+name the rule, the consequence and the fix, which the loader turns into faults.
 """
 
 import re
@@ -138,7 +138,7 @@ class Whole:
 class Stringified:
     """A text that YAML may have read as a boolean or a whole number: ``true`` becomes ``"true"``.
 
-    A number with a decimal point is refused: YAML reads 1.20 as 1.2, and the zero cannot be had back.
+    A number with a decimal point is refused: YAML reads 1.20 as 1.2, and the zero is gone.
     """
 
     def check(self, value: object) -> object:
