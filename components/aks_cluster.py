@@ -1,0 +1,195 @@
+"""The AKS cluster: one that exists already, or one made here with a single system pool.
+
+Also the kubernetes provider for what is deployed into it. GPU nodes are
+:mod:`components.gpu_node_pool`'s. An existing cluster is never changed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+import pulumi
+import pulumi_kubernetes as kubernetes
+from pulumi_azure_native import containerservice
+
+from components.inputs import recorded
+from components.kubeconfig import portable
+
+SYSTEM_POOL = "system"
+KUBECONFIG_FORMAT = "exec"
+"""Entra credentials as a program to call; current Kubernetes clients know no other form."""
+
+
+class ClusterCredentials(Enum):
+    """Whose kubeconfig the kubernetes provider uses."""
+
+    USER = "user"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingClusterArgs:
+    """A cluster that this stack uses and never changes."""
+
+    id: str
+    """ARM id."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewClusterArgs:
+    """A cluster that this stack makes and deletes."""
+
+    dns_prefix: str
+    """Prefix of the API server's host name."""
+    system_pool_vm_size: str
+    system_pool_count: int
+    """Nodes of the system pool, which also runs Pyroscope: GPU nodes are tainted."""
+    azure_monitor_metrics: bool
+    """Whether the managed Prometheus add-on is on; the agent's metrics need its PodMonitor kind."""
+    kubernetes_version: str | None = None
+    """Minor or patch version, e.g. ``1.33``; None: AKS's default."""
+    tags: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AksClusterArgs:
+    """Exactly one of ``existing`` and ``new``."""
+
+    cluster_name: str
+    resource_group_name: pulumi.Input[str]
+    location: str
+    """Region, e.g. ``westeurope``."""
+    node_resource_group: str
+    """Group of the nodes, where the cloud controller makes the Private Link Service."""
+    credentials: ClusterCredentials
+    existing: ExistingClusterArgs | None = None
+    new: NewClusterArgs | None = None
+
+
+class AksCluster(pulumi.ComponentResource):
+    """An AKS cluster and the kubernetes provider for it."""
+
+    TYPE = "gpuobs:index:AksCluster"
+
+    id: pulumi.Output[str]
+    """ARM id."""
+    cluster_name: pulumi.Output[str]
+    resource_group_name: pulumi.Output[str]
+    location: pulumi.Output[str]
+    node_resource_group: pulumi.Output[str]
+    kubeconfig: pulumi.Output[str]
+    """Secret: YAML or JSON with credentials, or with a program that gets them."""
+
+    def __init__(
+        self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(self.TYPE, name, recorded(args), opts)
+        self._made = _managed_cluster(self, name, args, args.new) if args.new else None
+        if self._made is not None:
+            self.id = self._made.id
+        elif args.existing is not None:
+            self.id = pulumi.Output.from_input(args.existing.id)
+        else:
+            raise ValueError(f"{name}: neither an existing cluster nor a new one")
+        self.cluster_name = pulumi.Output.from_input(args.cluster_name)
+        self.resource_group_name = pulumi.Output.from_input(args.resource_group_name)
+        self.location = pulumi.Output.from_input(args.location)
+        self.node_resource_group = pulumi.Output.from_input(args.node_resource_group)
+        self.kubeconfig = _kubeconfig(self, args, self._made)
+        self._kubernetes = kubernetes.Provider(
+            f"{name}-kubernetes",
+            kubeconfig=self.kubeconfig,
+            # Else every rotated certificate or token would replace all that runs in the cluster.
+            cluster_identifier=self.id.apply(str.lower),
+            # Applied on the server's side, a namespace that exists would be adopted, and deleted
+            # later.
+            enable_server_side_apply=False,
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        self.register_outputs(
+            {
+                "id": self.id,
+                "clusterName": self.cluster_name,
+                "resourceGroupName": self.resource_group_name,
+                "location": self.location,
+                "nodeResourceGroup": self.node_resource_group,
+            }
+        )
+
+    @property
+    def provider(self) -> kubernetes.Provider:
+        """Deploys into this cluster."""
+        return self._kubernetes
+
+    @property
+    def made(self) -> pulumi.Resource | None:
+        """The cluster where this stack makes it: what lives inside is deleted along with it."""
+        return self._made
+
+
+def _managed_cluster(
+    parent: AksCluster, name: str, args: AksClusterArgs, new: NewClusterArgs
+) -> containerservice.ManagedCluster:
+    return containerservice.ManagedCluster(
+        f"{name}-cluster",
+        resource_name_=args.cluster_name,
+        resource_group_name=args.resource_group_name,
+        location=args.location,
+        dns_prefix=new.dns_prefix,
+        kubernetes_version=new.kubernetes_version,
+        node_resource_group=args.node_resource_group,
+        # Cluster extensions do not work on clusters with a service principal.
+        identity={"type": containerservice.ResourceIdentityType.SYSTEM_ASSIGNED},
+        agent_pool_profiles=[
+            {
+                "name": SYSTEM_POOL,
+                "mode": containerservice.AgentPoolMode.SYSTEM,
+                "vm_size": new.system_pool_vm_size,
+                "count": new.system_pool_count,
+                "os_type": containerservice.OSType.LINUX,
+            }
+        ],
+        # A Private Link Service needs a Standard load balancer.
+        network_profile={
+            "network_plugin": containerservice.NetworkPlugin.AZURE,
+            "network_plugin_mode": containerservice.NetworkPluginMode.OVERLAY,
+            "load_balancer_sku": containerservice.LoadBalancerSku.STANDARD,
+        },
+        azure_monitor_profile={"metrics": {"enabled": new.azure_monitor_metrics}},
+        oidc_issuer_profile={"enabled": True},
+        security_profile={"workload_identity": {"enabled": True}},
+        tags=new.tags,
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            # The list also holds the pools made as resources of their own; the two would take turns
+            # in removing each other's (pulumi-azure-native 2719, 4264).
+            ignore_changes=["agentPoolProfiles"],
+            # Its name is fixed and taken until the old one is gone.
+            delete_before_replace=True,
+        ),
+    )
+
+
+def _kubeconfig(
+    parent: AksCluster, args: AksClusterArgs, made: containerservice.ManagedCluster | None
+) -> pulumi.Output[str]:
+    # The name is known early; what makes the call wait is the cluster itself, once, when it is
+    # made. So the kubeconfig stays known in a preview in which the cluster is merely updated.
+    opts = pulumi.InvokeOutputOptions(parent=parent, depends_on=[made] if made else None)
+    if args.credentials is ClusterCredentials.ADMIN:
+        admin = containerservice.list_managed_cluster_admin_credentials_output(
+            resource_group_name=args.resource_group_name,
+            resource_name=args.cluster_name,
+            opts=opts,
+        )
+        encoded = admin.apply(lambda found: found.kubeconfigs[0].value)
+    else:
+        user = containerservice.list_managed_cluster_user_credentials_output(
+            resource_group_name=args.resource_group_name,
+            resource_name=args.cluster_name,
+            format=KUBECONFIG_FORMAT,
+            opts=opts,
+        )
+        encoded = user.apply(lambda found: found.kubeconfigs[0].value)
+    # azure-native does not mark its answer as secret.
+    return pulumi.Output.secret(encoded).apply(portable)

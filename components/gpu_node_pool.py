@@ -1,0 +1,253 @@
+"""The pool of GPU nodes, and NVIDIA's device plugin on it.
+
+AKS installs the driver but no device plugin, and without one a node advertises no
+``nvidia.com/gpu``. Nothing here runs on other pools.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import pulumi
+from pulumi_azure_native import containerservice
+from pulumi_kubernetes.apps.v1 import DaemonSet
+
+from components.inputs import recorded
+from components.options import deleted_with
+
+if TYPE_CHECKING:
+    # The module takes longer to import than everything else here.
+    from pulumi_kubernetes.core.v1 import ContainerArgsDict, TolerationArgsDict
+
+DEVICE_PLUGIN_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
+DEVICE_PLUGIN_NAMESPACE = "kube-system"
+DEVICE_PLUGIN_SOCKETS = "/var/lib/kubelet/device-plugins"
+SOCKETS_VOLUME = "device-plugins"
+POOL_LABEL = "kubernetes.azure.com/agentpool"
+"""AKS puts the pool's name under this label on each of its nodes."""
+SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
+SPOT_TAINT = f"{SPOT_LABEL}=spot:NoSchedule"
+
+FIXED_WHEN_MADE = (
+    "availabilityZones",
+    "gpuProfile",
+    "maxPods",
+    "osDiskSizeGB",
+    "scaleSetEvictionPolicy",
+    "scaleSetPriority",
+    "spotMaxPrice",
+    "vnetSubnetID",
+)
+"""Properties of a pool that AKS refuses to change, beyond those the provider replaces for."""
+
+
+class OsSku(Enum):
+    """The nodes' operating system."""
+
+    UBUNTU = "Ubuntu"
+    AZURE_LINUX = "AzureLinux"
+
+
+class GpuDriver(Enum):
+    """Whether AKS installs NVIDIA's driver; NONE where a GPU operator does."""
+
+    INSTALL = "Install"
+    NONE = "None"
+
+
+class EvictionPolicy(Enum):
+    """What becomes of an evicted spot node."""
+
+    DELETE = "Delete"
+    DEALLOCATE = "Deallocate"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AutoscalingArgs:
+    """Between how many nodes the cluster autoscaler chooses."""
+
+    min_count: int
+    max_count: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotArgs:
+    """Nodes from spare capacity, evicted when it is needed."""
+
+    max_price: float
+    """US dollars an hour; -1: up to the price of an ordinary node."""
+    eviction_policy: EvictionPolicy
+
+
+@dataclass(frozen=True, kw_only=True)
+class GpuNodePoolArgs:
+    """Exactly one of ``count`` and ``autoscaling``."""
+
+    cluster_name: pulumi.Input[str]
+    resource_group_name: pulumi.Input[str]
+    """The cluster's."""
+    pool_name: str
+    """At most 12 lower-case letters and digits."""
+    vm_size: str
+    count: int | None = None
+    autoscaling: AutoscalingArgs | None = None
+    spot: SpotArgs | None = None
+    taints: Sequence[str]
+    """Each ``key=value:effect``."""
+    labels: Mapping[str, str]
+    os_sku: OsSku
+    driver: GpuDriver
+    mig_profile: str | None = None
+    """``MIG1g`` to ``MIG7g``: how each GPU is cut into slices."""
+    zones: Sequence[str] | None = None
+    subnet_id: str | None = None
+    os_disk_size_gb: int | None = None
+    max_pods: int | None = None
+    device_plugin: bool
+    """Whether to run NVIDIA's device plugin on the pool."""
+    tags: Mapping[str, str] | None = None
+
+
+class GpuNodePool(pulumi.ComponentResource):
+    """A user pool of GPU nodes. Needs the cluster's kubernetes provider for the device plugin."""
+
+    TYPE = "gpuobs:index:GpuNodePool"
+
+    id: pulumi.Output[str]
+    """ARM id."""
+    pool_name: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(self.TYPE, name, recorded(args), opts)
+        cluster = deleted_with(opts)
+        # Azure adds this taint and label to every spot pool. Declared here, they are no drift, and
+        # an update does not try to take them away (pulumi-azure-native 959).
+        taints = [*args.taints, *([SPOT_TAINT] if args.spot else [])]
+        labels = {**args.labels, **({SPOT_LABEL: "spot"} if args.spot else {})}
+        pool = _agent_pool(self, name, args, taints, labels, cluster)
+        if args.device_plugin:
+            _device_plugin(self, name, args, taints, [pool], cluster)
+        self.id = pool.id
+        self.pool_name = pulumi.Output.from_input(args.pool_name)
+        self.register_outputs({"id": self.id, "poolName": self.pool_name})
+
+
+def _agent_pool(
+    parent: GpuNodePool,
+    name: str,
+    args: GpuNodePoolArgs,
+    taints: Sequence[str],
+    labels: Mapping[str, str],
+    cluster: pulumi.Resource | None,
+) -> containerservice.AgentPool:
+    scaled = args.autoscaling
+    return containerservice.AgentPool(
+        f"{name}-pool",
+        agent_pool_name=args.pool_name,
+        resource_name_=args.cluster_name,
+        resource_group_name=args.resource_group_name,
+        mode=containerservice.AgentPoolMode.USER,
+        os_type=containerservice.OSType.LINUX,
+        os_sku=args.os_sku.value,
+        vm_size=args.vm_size,
+        # Sent with the autoscaler too: without it the service answers that it is missing.
+        count=scaled.min_count if scaled else args.count,
+        enable_auto_scaling=scaled is not None,
+        min_count=scaled.min_count if scaled else None,
+        max_count=scaled.max_count if scaled else None,
+        scale_set_priority=containerservice.ScaleSetPriority.SPOT if args.spot else None,
+        scale_set_eviction_policy=args.spot.eviction_policy.value if args.spot else None,
+        spot_max_price=args.spot.max_price if args.spot else None,
+        node_taints=taints,
+        node_labels=labels,
+        gpu_profile={"driver": args.driver.value},
+        gpu_instance_profile=args.mig_profile,
+        availability_zones=args.zones or None,
+        vnet_subnet_id=args.subnet_id,
+        os_disk_size_gb=args.os_disk_size_gb,
+        max_pods=args.max_pods,
+        tags=args.tags,
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            # The autoscaler changes the number of nodes; putting it back would fight it.
+            ignore_changes=["count"] if scaled else None,
+            # AKS answers a change of these with an error.
+            replace_on_changes=[*FIXED_WHEN_MADE],
+            # The pool's name is fixed and taken until the old one is gone.
+            delete_before_replace=True,
+            # A pool goes with its cluster.
+            deleted_with=cluster,
+        ),
+    )
+
+
+def _device_plugin(
+    parent: GpuNodePool,
+    name: str,
+    args: GpuNodePoolArgs,
+    taints: Sequence[str],
+    depends_on: Sequence[pulumi.Resource],
+    cluster: pulumi.Resource | None,
+) -> DaemonSet:
+    labels = {"name": f"nvidia-device-plugin-{args.pool_name}"}
+    return DaemonSet(
+        f"{name}-device-plugin",
+        metadata={"name": labels["name"], "namespace": DEVICE_PLUGIN_NAMESPACE, "labels": labels},
+        spec={
+            "selector": {"match_labels": labels},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {
+                    "priority_class_name": "system-node-critical",
+                    "node_selector": {POOL_LABEL: args.pool_name},
+                    "tolerations": [_toleration(taint) for taint in taints],
+                    "containers": [_device_plugin_container(sliced=args.mig_profile is not None)],
+                    "volumes": [
+                        {"name": SOCKETS_VOLUME, "host_path": {"path": DEVICE_PLUGIN_SOCKETS}}
+                    ],
+                },
+            },
+        },
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            # Its pods run on the pool's nodes only, so before the pool there is nothing to wait
+            # for.
+            depends_on=depends_on,
+            # Its name is fixed: a second one beside it is not possible.
+            delete_before_replace=True,
+            # Nothing outside the cluster hangs on it.
+            deleted_with=cluster,
+        ),
+    )
+
+
+def _device_plugin_container(*, sliced: bool) -> "ContainerArgsDict":
+    container: ContainerArgsDict = {
+        "name": "nvidia-device-plugin",
+        "image": DEVICE_PLUGIN_IMAGE,
+        # A node whose driver is still being installed must not be given up.
+        "env": [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}],
+        "security_context": {
+            "allow_privilege_escalation": False,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volume_mounts": [{"name": SOCKETS_VOLUME, "mount_path": DEVICE_PLUGIN_SOCKETS}],
+    }
+    if sliced:
+        # Each slice is advertised as a GPU of its own; reading how a GPU is sliced takes more
+        # rights.
+        container["args"] = ["--mig-strategy=single"]
+        container["security_context"] = {"capabilities": {"add": ["SYS_ADMIN"]}}
+    return container
+
+
+def _toleration(taint: str) -> "TolerationArgsDict":
+    """The toleration of ``key=value:effect`` or ``key:effect``."""
+    assignment, _, effect = taint.rpartition(":")
+    key, equals, value = assignment.partition("=")
+    if not equals:
+        return {"key": key, "operator": "Exists", "effect": effect}
+    return {"key": key, "operator": "Equal", "value": value, "effect": effect}

@@ -1,0 +1,102 @@
+"""The dashboard in Grafana, applied and deleted by operations.
+
+What is on it is :mod:`dashboards`'s. Dashboards and folders of other owners are never touched.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components.grafana_target import GrafanaTargetArgs, OwnerArgs
+from components.inputs import recorded
+from components.operation import observed_operation
+from components.options import deleted_with
+from operations.requests import DashboardRequest, Verb
+
+
+@dataclass(frozen=True, kw_only=True)
+class FolderArgs:
+    """The dashboard's folder; made when missing, deleted when empty if this stack made it."""
+
+    uid: str
+    """At most 40 characters."""
+    title: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrafanaDashboardArgs:
+    """On which Grafana, whose, and what."""
+
+    target: GrafanaTargetArgs
+    owner: OwnerArgs
+    uid: str
+    """At most 40 characters; the dashboard's address is ``<endpoint>/d/<uid>``."""
+    dashboard: Mapping[str, Any]
+    """The dashboard's JSON, without the wrapper of an export."""
+    folder: FolderArgs | None = None
+    """None: the General folder."""
+    adopt: bool
+    """Whether to take over a dashboard of the same uid that is not this owner's."""
+    observed: pulumi.Input[str] | None = None
+    """Token of the live dashboard; None: drift is not looked for."""
+
+
+def dashboard_request(
+    args: GrafanaDashboardArgs, endpoint: str, workspace_id: str
+) -> DashboardRequest:
+    """What is asked of the dashboard; the same when it is observed."""
+    return DashboardRequest(
+        endpoint=endpoint,
+        workspace_id=workspace_id,
+        owner=args.owner.mark(),
+        uid=args.uid,
+        dashboard=args.dashboard,
+        folder_uid=args.folder.uid if args.folder else None,
+        folder_title=args.folder.title if args.folder else None,
+        adopt=args.adopt,
+    )
+
+
+class GrafanaDashboard(pulumi.ComponentResource):
+    """One dashboard."""
+
+    TYPE = "gpuobs:index:GrafanaDashboard"
+
+    url: pulumi.Output[str]
+    """Where to open it."""
+    uid: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: GrafanaDashboardArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        # The document is in the command's request already; twice would double the state.
+        super().__init__(self.TYPE, name, recorded(args, leave_out={"observed", "dashboard"}), opts)
+        target = args.target
+        observed_operation(
+            f"{name}-dashboard",
+            Verb.APPLY_DASHBOARD,
+            pulumi.Output.all(target.endpoint, target.workspace_id).apply(
+                lambda parts: dashboard_request(args, *parts).to_json()
+            ),
+            observed=args.observed,
+            delete=Verb.DELETE_DASHBOARD,
+            # By these it is found again: with another one it would be another dashboard.
+            triggers=[
+                target.workspace_id,
+                args.uid,
+                args.folder.uid if args.folder else "",
+                args.owner.mark().to_json(),
+            ],
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # Both have the same uid: deleting the old one last would delete the new one.
+                delete_before_replace=True,
+                # The dashboard goes with its Grafana.
+                deleted_with=deleted_with(opts),
+            ),
+        )
+        self.url = pulumi.Output.concat(target.endpoint, "/d/", args.uid)
+        self.uid = pulumi.Output.from_input(args.uid)
+        self.register_outputs({"url": self.url, "uid": self.uid})

@@ -1,0 +1,116 @@
+"""Grafana's managed private endpoint to Pyroscope, and the approval of its connection.
+
+The endpoint lives in a subscription of Microsoft's; the connection it makes waits on the Private
+Link Service until somebody with rights there approves it. Azure has no resource for that, so an
+operation does it, and answers the private address: what the endpoint itself says is from before the
+approval.
+"""
+
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_azure_native import dashboard
+
+from components.inputs import recorded
+from components.operation import answer, observed_operation
+from components.options import FAILED_BEFORE
+from operations.requests import Approval, ApprovalRequest, Verb
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrafanaPrivateEndpointArgs:
+    """From which Grafana to which Private Link Service."""
+
+    workspace_name: str
+    workspace_id: pulumi.Input[str]
+    """ARM id of the Grafana workspace."""
+    resource_group_name: pulumi.Input[str]
+    """The workspace's."""
+    location: str
+    """The workspace's region."""
+    endpoint_name: str
+    """3 to 20 characters."""
+    private_link_id: pulumi.Input[str]
+    """ARM id of the Private Link Service, known only once the service is ready."""
+    private_link_location: str
+    """The service's region: the cluster's."""
+    request_message: str
+    """Distinct for each stack; tells its connection from another's on the same service."""
+    observed: pulumi.Input[str] | None = None
+    """Token of the approved connection; None: drift is not looked for."""
+
+
+def approval_request(
+    args: GrafanaPrivateEndpointArgs, workspace_id: str, private_link_id: str
+) -> ApprovalRequest:
+    """What is asked of the approval; the same when it is observed."""
+    return ApprovalRequest(
+        grafana_id=workspace_id,
+        endpoint_name=args.endpoint_name,
+        private_link_id=private_link_id,
+        request_message=args.request_message,
+    )
+
+
+class GrafanaPrivateEndpoint(pulumi.ComponentResource):
+    """An approved private connection from Grafana to Pyroscope."""
+
+    TYPE = "gpuobs:index:GrafanaPrivateEndpoint"
+
+    state: pulumi.Output[str]
+    """``Approved``, as Grafana sees it after its refresh."""
+    private_ip: pulumi.Output[str]
+    """Address at which Grafana reaches the service; never empty."""
+    approval_id: pulumi.Output[str]
+    """Another one whenever the endpoint is another: what goes through it is applied again."""
+
+    def __init__(
+        self,
+        name: str,
+        args: GrafanaPrivateEndpointArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(self.TYPE, name, recorded(args, leave_out={"observed"}), opts)
+        endpoint = dashboard.ManagedPrivateEndpoint(
+            f"{name}-endpoint",
+            managed_private_endpoint_name=args.endpoint_name,
+            workspace_name=args.workspace_name,
+            resource_group_name=args.resource_group_name,
+            location=args.location,
+            private_link_resource_id=args.private_link_id,
+            private_link_resource_region=args.private_link_location,
+            request_message=args.request_message,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # Everything about it is fixed when it is made, and its name is taken until it is
+                # gone.
+                delete_before_replace=True,
+                # A failed endpoint never recovers.
+                replace_on_changes=[FAILED_BEFORE],
+            ),
+        )
+        approval = observed_operation(
+            f"{name}-approval",
+            Verb.APPROVE_PRIVATE_ENDPOINT,
+            pulumi.Output.all(args.workspace_id, args.private_link_id).apply(
+                lambda ids: approval_request(args, *ids).to_json()
+            ),
+            observed=args.observed,
+            triggers=[endpoint.id],
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # So that what goes through the endpoint is deleted while it still exists.
+                delete_before_replace=True,
+            ),
+        )
+        approved = answer(approval, Approval)
+        self.state = approved.apply(lambda found: found.state)
+        self.private_ip = approved.apply(lambda found: found.private_ip)
+        self.approval_id = approval.id
+        self.register_outputs(
+            {
+                "state": self.state,
+                "privateIp": self.private_ip,
+                "approvalId": self.approval_id,
+            }
+        )

@@ -1,0 +1,130 @@
+"""The Inspektor Gadget cluster extension: the agent that watches GPU memory allocations.
+
+Also its namespace, where the agent looks for Pyroscope. A ``kubectl gadget deploy`` of one's own
+conflicts with the extension and is not looked for.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_azure_native import kubernetesconfiguration
+
+from components.inputs import recorded
+from components.options import FAILED_BEFORE, deleted_with
+
+EXTENSION_TYPE = "microsoft.inspektorgadget"
+CLUSTER_RESOURCE_PROVIDER = "Microsoft.ContainerService"
+CLUSTER_RESOURCE_NAME = "managedClusters"
+NAMESPACE = "gadget"
+"""Fixed by the extension."""
+NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspektorGadgetArgs:
+    """How the extension is installed."""
+
+    cluster_name: pulumi.Input[str]
+    resource_group_name: pulumi.Input[str]
+    """The cluster's."""
+    extension_name: str
+    release_train: str
+    """``preview`` or ``stable``."""
+    version: str | None = None
+    """Pinned version; None: the train's newest."""
+    auto_upgrade: bool
+    """Whether the service installs minor versions by itself; not with a pinned version."""
+    azure_monitor_metrics: bool
+    """Whether the agent publishes metrics to managed Prometheus; fails without the add-on."""
+    settings: Mapping[str, str]
+    """Further settings of the extension, with their prefix (``inspektor-gadget.``)."""
+    create_namespace: bool
+    """Whether the namespace ``gadget`` is made here, and deleted last; else it exists and stays."""
+
+
+class InspektorGadget(pulumi.ComponentResource):
+    """The agent on every node. Needs the cluster's kubernetes provider for the namespace."""
+
+    TYPE = "gpuobs:index:InspektorGadget"
+
+    id: pulumi.Output[str]
+    """ARM id of the extension."""
+    current_version: pulumi.Output[str]
+    """Version of the installed agent."""
+    namespace: pulumi.Output[str]
+    """Namespace of the agent, once it exists."""
+
+    def __init__(
+        self, name: str, args: InspektorGadgetArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(self.TYPE, name, recorded(args), opts)
+        cluster = deleted_with(opts)
+        namespace = _namespace(self, name, cluster) if args.create_namespace else None
+        extension = kubernetesconfiguration.Extension(
+            f"{name}-extension",
+            extension_name=args.extension_name,
+            extension_type=EXTENSION_TYPE,
+            cluster_rp=CLUSTER_RESOURCE_PROVIDER,
+            cluster_resource_name=CLUSTER_RESOURCE_NAME,
+            cluster_name=args.cluster_name,
+            resource_group_name=args.resource_group_name,
+            release_train=args.release_train,
+            auto_upgrade_minor_version=args.auto_upgrade,
+            version=args.version,
+            configuration_settings={
+                **args.settings,
+                "gpuObservability.enabled": "true",
+                # Said either way: an update only adds settings, so leaving it out would not turn it
+                # off.
+                "azureMonitor.enabled": "true" if args.azure_monitor_metrics else "false",
+            },
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # Deleting the namespace while the extension exists leaves both stuck: made first,
+                # it is deleted last (AKS 4543).
+                depends_on=[namespace] if namespace else None,
+                # An input by its declaration, but what the service reports; a refresh would bring
+                # it in and the next preview take it out, for ever.
+                ignore_changes=["statuses"],
+                replace_on_changes=[
+                    # Neither can be changed, which the provider does not know.
+                    "extensionType",
+                    "scope",
+                    # A failed install is refused until the failed extension is deleted.
+                    FAILED_BEFORE,
+                ],
+                # One extension of a name, and of this type, in a cluster.
+                delete_before_replace=True,
+                # An extension goes with its cluster.
+                deleted_with=cluster,
+            ),
+        )
+        self.id = extension.id
+        self.current_version = extension.current_version
+        # The namespace's own id, so that what is placed into it is replaced along with it.
+        self.namespace = namespace.id if namespace else pulumi.Output.from_input(NAMESPACE)
+        self.register_outputs(
+            {
+                "id": self.id,
+                "currentVersion": self.current_version,
+                "namespace": self.namespace,
+            }
+        )
+
+
+def _namespace(
+    parent: InspektorGadget, name: str, cluster: pulumi.Resource | None
+) -> pulumi.CustomResource:
+    # By its type's name: the module with the class takes longer to import than the whole engine
+    # does to register it.
+    return pulumi.CustomResource(
+        NAMESPACE_TYPE,
+        f"{name}-namespace",
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        pulumi.ResourceOptions(
+            parent=parent,
+            # Nothing outside the cluster hangs on it.
+            deleted_with=cluster,
+        ),
+    )

@@ -1,0 +1,64 @@
+"""The kubeconfig of an AKS cluster, usable where only this project is installed.
+
+The credentials of a cluster with Microsoft Entra call ``kubelogin``, which is not on every machine.
+The operation ``kube-token`` answers the same question through the same credential chain as
+everything else here, each time it is asked: no token is ever stored. Pure; nothing is read or
+called.
+"""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from operations.requests import LAUNCHER, Verb
+
+SERVER_ID_FLAG = "--server-id"
+"""How both ``kubelogin`` and our operation are told which application to get a token for."""
+
+
+def portable(encoded: str) -> str:
+    """The kubeconfig in ``encoded`` (base64 of YAML), with our operation in place of kubelogin.
+
+    Credentials that need no program (certificates) are left as they are.
+    """
+    import yaml  # in use only where a kubeconfig is known: a preview of a new cluster has none
+
+    text = base64.b64decode(encoded).decode()
+    config = _mapping(yaml.safe_load(text))
+    users = [_mapping(user) for user in _sequence(config.get("users"))]
+    if not any("exec" in _mapping(user.get("user")) for user in users):
+        return text
+    return json.dumps({**config, "users": [_with_own_program(user) for user in users]})
+
+
+def _with_own_program(user: Mapping[str, object]) -> Mapping[str, object]:
+    settings = _mapping(user.get("user"))
+    if "exec" not in settings:
+        return user
+    arguments = [str(argument) for argument in _sequence(_mapping(settings["exec"]).get("args"))]
+    shell, *launcher = LAUNCHER.split()
+    program = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "command": shell,
+        "args": [*launcher, Verb.KUBE_TOKEN.value, *_server_id(arguments)],
+        "interactiveMode": "Never",
+        "provideClusterInfo": False,
+    }
+    return {**user, "user": {**settings, "exec": program}}
+
+
+def _server_id(arguments: Sequence[str]) -> Sequence[str]:
+    if SERVER_ID_FLAG not in arguments:
+        return ()
+    position = arguments.index(SERVER_ID_FLAG)
+    return arguments[position : position + 2]
+
+
+def _mapping(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _sequence(value: object) -> Sequence[object]:
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    return cast("Sequence[object]", value) if is_list else ()

@@ -1,0 +1,153 @@
+"""Azure Monitor managed Prometheus: the workspace, and how the cluster's metrics get there.
+
+The metrics add-on itself is a setting of the cluster (:mod:`components.aks_cluster`); on an
+existing cluster it is the operator's, and only checked. Data sources are Grafana's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_azure_native import monitor
+
+from components.inputs import recorded
+
+PROMETHEUS_STREAM = "Microsoft-PrometheusMetrics"
+FORWARDER = "PrometheusDataSource"
+DESTINATION = "MonitoringAccount"
+ENDPOINT_ASSOCIATION = "configurationAccessEndpoint"
+"""The only name under which Azure associates a collection endpoint; a rule must not be in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExistingWorkspaceArgs:
+    """An Azure Monitor workspace that this stack uses and never changes."""
+
+    id: str
+    """ARM id."""
+    location: str
+    query_endpoint: str
+    """Where Prometheus queries are answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CollectionArgs:
+    """The cluster whose metrics are collected, and the names of what does it."""
+
+    cluster_id: pulumi.Input[str]
+    endpoint_name: str
+    """Data collection endpoint, at most 44 characters."""
+    rule_name: str
+    """Data collection rule, at most 64 characters."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManagedPrometheusArgs:
+    """Exactly one of ``existing`` and ``workspace_name``."""
+
+    resource_group_name: pulumi.Input[str]
+    """For what this stack makes."""
+    location: str
+    """Region of a new workspace."""
+    existing: ExistingWorkspaceArgs | None = None
+    workspace_name: str | None = None
+    """Name of the workspace to make."""
+    collection: CollectionArgs | None = None
+    """None: the cluster's metrics reach the workspace some other way, or not at all."""
+    tags: Mapping[str, str] | None = None
+
+
+class ManagedPrometheus(pulumi.ComponentResource):
+    """A workspace for Prometheus metrics, filled from one cluster."""
+
+    TYPE = "gpuobs:index:ManagedPrometheus"
+
+    workspace_id: pulumi.Output[str]
+    """ARM id of the Azure Monitor workspace."""
+    query_endpoint: pulumi.Output[str]
+    """Where Prometheus queries are answered."""
+
+    def __init__(
+        self, name: str, args: ManagedPrometheusArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(self.TYPE, name, recorded(args), opts)
+        if args.existing is not None:
+            self.workspace_id = pulumi.Output.from_input(args.existing.id)
+            self.query_endpoint = pulumi.Output.from_input(args.existing.query_endpoint)
+        else:
+            workspace = monitor.AzureMonitorWorkspace(
+                f"{name}-workspace",
+                azure_monitor_workspace_name=args.workspace_name,
+                resource_group_name=args.resource_group_name,
+                location=args.location,
+                tags=args.tags,
+                opts=pulumi.ResourceOptions(parent=self),
+            )
+            self.workspace_id = workspace.id
+            self.query_endpoint = workspace.metrics.prometheus_query_endpoint
+        if args.collection is not None:
+            # The service wants the rule and its endpoint in the workspace's region.
+            region = args.existing.location if args.existing else args.location
+            _collect(self, name, args, args.collection, region)
+        elif args.existing is not None:
+            # Nothing is made, and the engine drops a dependency on a component without children.
+            # What waits for this component would no longer wait for what the component waits for.
+            pulumi.Stash(
+                f"{name}-ready", input=args.existing.id, opts=pulumi.ResourceOptions(parent=self)
+            )
+        self.register_outputs(
+            {"workspaceId": self.workspace_id, "queryEndpoint": self.query_endpoint}
+        )
+
+
+def _collect(
+    parent: ManagedPrometheus,
+    name: str,
+    args: ManagedPrometheusArgs,
+    collection: CollectionArgs,
+    location: str,
+) -> None:
+    opts = pulumi.ResourceOptions(parent=parent)
+    endpoint = monitor.DataCollectionEndpoint(
+        f"{name}-endpoint",
+        data_collection_endpoint_name=collection.endpoint_name,
+        resource_group_name=args.resource_group_name,
+        location=location,
+        kind=monitor.KnownDataCollectionEndpointResourceKind.LINUX,
+        tags=args.tags,
+        opts=opts,
+    )
+    rule = monitor.DataCollectionRule(
+        f"{name}-rule",
+        data_collection_rule_name=collection.rule_name,
+        resource_group_name=args.resource_group_name,
+        location=location,
+        kind=monitor.KnownDataCollectionRuleResourceKind.LINUX,
+        data_collection_endpoint_id=endpoint.id,
+        data_sources={
+            "prometheus_forwarder": [{"name": FORWARDER, "streams": [PROMETHEUS_STREAM]}]
+        },
+        destinations={
+            "monitoring_accounts": [
+                {"name": DESTINATION, "account_resource_id": parent.workspace_id}
+            ]
+        },
+        data_flows=[{"streams": [PROMETHEUS_STREAM], "destinations": [DESTINATION]}],
+        tags=args.tags,
+        opts=opts,
+    )
+    # Two associations: one with a rule and an endpoint is refused (azure-cli 28338).
+    monitor.DataCollectionRuleAssociation(
+        f"{name}-rule-association",
+        association_name=collection.rule_name,
+        resource_uri=collection.cluster_id,
+        data_collection_rule_id=rule.id,
+        opts=opts,
+    )
+    monitor.DataCollectionRuleAssociation(
+        f"{name}-endpoint-association",
+        association_name=ENDPOINT_ASSOCIATION,
+        resource_uri=collection.cluster_id,
+        data_collection_endpoint_id=endpoint.id,
+        opts=opts,
+    )

@@ -1,0 +1,228 @@
+"""Pyroscope in the cluster, behind a Private Link Service.
+
+A chain in which each link is a property of the next, because only properties carry a replacement
+along and order its deletions: the guard (made: nothing; deleted: waits until the Private Link
+Service is gone), the Helm release, and the wait until the cloud controller has made the service.
+Who connects to it is :mod:`components.grafana_private_endpoint`'s.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+from pulumi_command.local import Command
+from pulumi_kubernetes.helm.v3 import Release
+
+from components import pyroscope_values
+from components.inputs import recorded
+from components.operation import answer, operation
+from components.options import FAILED_BEFORE, deleted_with
+from operations.requests import HeldPrivateLink, PrivateLinkRequest, ReadyPrivateLink, Verb
+
+RELEASE_NAME = "pyroscope"
+"""Also the name of its Service, which the agent looks for in its own namespace."""
+PUBLIC_CHART = "oci://ghcr.io/grafana/helm-charts/pyroscope"
+RELEASE_TIMEOUT_SECONDS = 900
+"""Image, disk, load balancer, Private Link Service: Helm's 300 s are too short for a new node."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartArgs:
+    """Where the chart comes from: ``repository`` with ``name``, ``path``, or an OCI address."""
+
+    oci: str | None = None
+    """Address of the chart, e.g. ``oci://registry.example/pyroscope``; None: the public one."""
+    repository: str | None = None
+    """URL of a chart repository."""
+    name: str | None = None
+    """Name in ``repository``."""
+    path: str | None = None
+    """Folder or archive, relative to the project."""
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskArgs:
+    """A disk for the profiles; it outlives the release."""
+
+    size: str
+    """Kubernetes quantity, e.g. ``50Gi``."""
+    storage_class_name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrivateLinkArgs:
+    """The Private Link Service that AKS's cloud controller makes from the Service's annotations."""
+
+    id: str
+    """ARM id that it will have."""
+    name: str
+    """At most 80 letters, digits, ``_.-``."""
+    visibility: Sequence[str]
+    """``*``, or subscription ids; Grafana's endpoint lives in a subscription of Microsoft's."""
+    auto_approval: Sequence[str] | None = None
+    resource_group: str | None = None
+    """None: the nodes' group."""
+    subnet: str | None = None
+    address_count: int | None = None
+    addresses: Sequence[str] | None = None
+    fqdns: Sequence[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PyroscopeArgs:
+    """The server, its storage, and its private link."""
+
+    namespace: pulumi.Input[str]
+    """The agent's namespace; must exist."""
+    chart: ChartArgs
+    image_tag: str
+    """Of the server; must speak the agent's version of OTLP profiles."""
+    private_link: PrivateLinkArgs
+    disk: DiskArgs | None = None
+    """None: profiles are kept in the pod, and gone when it restarts."""
+    resources: Mapping[str, Any] | None = None
+    node_selector: Mapping[str, str] | None = None
+    tolerations: Sequence[Mapping[str, Any]] | None = None
+    affinity: Mapping[str, Any] | None = None
+    values: Mapping[str, Any] | None = None
+    """Further chart values, under those that the product owns (``pyroscope_values``)."""
+
+
+class Pyroscope(pulumi.ComponentResource):
+    """The profile store. Needs the cluster's kubernetes provider."""
+
+    TYPE = "gpuobs:index:Pyroscope"
+
+    url: pulumi.Output[str]
+    """Where the cluster's own pods reach it."""
+    private_link_id: pulumi.Output[str]
+    """ARM id of the Private Link Service, once it is ready."""
+    private_link_name: pulumi.Output[str]
+
+    def __init__(
+        self, name: str, args: PyroscopeArgs, opts: pulumi.ResourceOptions | None = None
+    ) -> None:
+        super().__init__(self.TYPE, name, recorded(args), opts)
+        cluster = deleted_with(opts)
+        request = pulumi.Output.from_input(args.namespace).apply(
+            lambda namespace: PrivateLinkRequest(
+                id=args.private_link.id, namespace=namespace, release=RELEASE_NAME
+            ).to_json()
+        )
+        guard = operation(
+            f"{name}-private-link-guard",
+            Verb.HOLD_PRIVATE_LINK,
+            request,
+            delete=Verb.AWAIT_PRIVATE_LINK_GONE,
+            # Its identity and nothing else: any other change would rerun it, and make the release's
+            # namespace unknown in a preview.
+            triggers=[args.private_link.id, RELEASE_NAME, args.namespace],
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # The new service is made from the same Service object as the old one, so the old
+                # one must be gone before.
+                delete_before_replace=True,
+                # The cluster's deletion takes the nodes' group along, and the service in it.
+                deleted_with=cluster,
+            ),
+        )
+        release = _release(self, name, args, guard, cluster)
+        ready = operation(
+            f"{name}-private-link-ready",
+            Verb.AWAIT_PRIVATE_LINK,
+            request,
+            triggers=[release.id, guard.id],
+            opts=pulumi.ResourceOptions(parent=self),
+        )
+        # The service's name, not the address it has today.
+        self.url = release.namespace.apply(
+            lambda namespace: f"http://{RELEASE_NAME}.{namespace}.svc:{pyroscope_values.PORT}"
+        )
+        self.private_link_id = answer(ready, ReadyPrivateLink).apply(lambda link: link.id)
+        self.private_link_name = pulumi.Output.from_input(args.private_link.name)
+        self.register_outputs(
+            {
+                "url": self.url,
+                "privateLinkId": self.private_link_id,
+                "privateLinkName": self.private_link_name,
+            }
+        )
+
+
+def _release(
+    parent: Pyroscope,
+    name: str,
+    args: PyroscopeArgs,
+    guard: Command,
+    cluster: pulumi.Resource | None,
+) -> Release:
+    chart = args.chart
+    if chart.path is not None:
+        source, version, repository = chart.path, None, None
+    elif chart.repository is not None:
+        source, version, repository = chart.name or RELEASE_NAME, chart.version, chart.repository
+    else:
+        source, version, repository = chart.oci or PUBLIC_CHART, chart.version, None
+    return Release(
+        f"{name}-release",
+        # Else the engine makes up a name, and the agent finds nobody ("produced zero addresses").
+        name=RELEASE_NAME,
+        # What the guard answers, so that a replaced guard replaces the release, in the right order.
+        namespace=answer(guard, HeldPrivateLink).apply(lambda held: held.namespace),
+        chart=source,
+        version=version,
+        repository_opts={"repo": repository} if repository else None,
+        values=_values(args),
+        timeout=RELEASE_TIMEOUT_SECONDS,
+        # Helm waits for the pod and for the load balancer's address; without, nobody would say what
+        # is wrong with them. Not atomic: a failed release stays to be looked at until the next
+        # `up`.
+        skip_await=False,
+        atomic=False,
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            # Name and namespace are taken until the old one is gone.
+            delete_before_replace=True,
+            # What failed half-way is removed and installed again. An upgrade on top would not do: a
+            # StatefulSet keeps a pod that never became ready, also when its template has been
+            # mended (kubernetes 67250).
+            replace_on_changes=[FAILED_BEFORE],
+            # A StatefulSet refuses another claim for its volume. The disk itself outlives the
+            # release.
+            replacement_trigger=_volume_claim(args.disk),
+            # The cluster's deletion takes it along, and works when the API server no longer
+            # answers.
+            deleted_with=cluster,
+        ),
+    )
+
+
+def _values(args: PyroscopeArgs) -> dict[str, object]:
+    link = args.private_link
+    owned = pyroscope_values.owned_values(
+        image_tag=args.image_tag,
+        annotations=pyroscope_values.private_link_annotations(
+            name=link.name,
+            visibility=link.visibility,
+            auto_approval=link.auto_approval or (),
+            resource_group=link.resource_group,
+            subnet=link.subnet,
+            address_count=link.address_count,
+            addresses=link.addresses or (),
+            fqdns=link.fqdns or (),
+        ),
+        resources=args.resources,
+        node_selector=args.node_selector,
+        tolerations=args.tolerations,
+        affinity=args.affinity,
+        disk_size=args.disk.size if args.disk else None,
+        storage_class_name=args.disk.storage_class_name if args.disk else None,
+    )
+    return pyroscope_values.merged(args.values or {}, owned)
+
+
+def _volume_claim(disk: DiskArgs | None) -> str:
+    """What the StatefulSet's claim is made from; never empty, which would be no trigger at all."""
+    return f"disk {disk.size} {disk.storage_class_name or 'default'}" if disk else "ephemeral"

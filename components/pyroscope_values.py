@@ -1,0 +1,198 @@
+"""The values of the Pyroscope chart: what the product decides, and how further values are merged.
+
+Three layers, the later one winning: defaults that a stack file may override, the stack file's own
+values, and what the product owns because something else relies on it. The chart has no schema, so a
+misspelled value would be ignored in silence: everything here is a path of the public chart 1.15.
+Pure, and without Pulumi: the settings check their values against :func:`owned_paths`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+PORT = 4040
+"""Where the agent pushes and Grafana reads; fixed by the agent."""
+ANNOTATION_PREFIX = "service.beta.kubernetes.io/"
+DATA_DIRECTORY = "/data"
+"""The chart's volume, writable for the server's user."""
+
+OWNED_VALUES: Mapping[str, str] = {
+    "pyroscope.image.tag": "gpuobs:pyroscope.imageTag sets it, checked against the agent",
+    "pyroscope.replicaCount": "one server keeps its profiles on its own disk",
+    "pyroscope.service.type": "the private link needs an internal load balancer",
+    "pyroscope.service.port": "the agent pushes to 4040",
+    "pyroscope.fullnameOverride": "the agent looks for the service `pyroscope`",
+    "pyroscope.nameOverride": "the agent looks for the service `pyroscope`",
+    "pyroscope.components": "only a single server has the service `pyroscope` of the agent",
+    "pyroscope.persistence": "gpuobs:pyroscope.storage sets it",
+    "pyroscope.structuredConfig.storage": "gpuobs:pyroscope.storage sets it",
+    "pyroscope.structuredConfig.multitenancy_enabled": "the agent sends no tenant",
+    "pyroscope.structuredConfig.self_profiling.disable_push": "the server would profile itself",
+    "architecture": "only a single server has the service `pyroscope` of the agent",
+    "alloy.enabled": "the agent is the only collector",
+    "minio.enabled": "profiles are kept where gpuobs:pyroscope.storage says",
+}
+"""Chart values that the product owns, by path, each with its reason."""
+
+OWNED_ANNOTATIONS = (
+    f"{ANNOTATION_PREFIX}azure-load-balancer-internal",
+    f"{ANNOTATION_PREFIX}azure-pls-",
+)
+"""Beginnings of the Service annotations that gpuobs:pyroscope.privateLink sets."""
+
+
+def owned_paths(values: Mapping[str, object]) -> Mapping[str, str]:
+    """The paths in ``values`` that the product owns, each with its reason."""
+    found = {path: why for path, why in OWNED_VALUES.items() if _has(values, path.split("."))}
+    annotations = _at(values, ["pyroscope", "service", "annotations"])
+    if isinstance(annotations, Mapping):
+        for key in cast("Mapping[str, object]", annotations):
+            if key.startswith(OWNED_ANNOTATIONS):
+                path = f"pyroscope.service.annotations.{key}"
+                found[path] = "gpuobs:pyroscope.privateLink sets it"
+    return found
+
+
+def private_link_annotations(
+    *,
+    name: str,
+    visibility: Sequence[str],
+    auto_approval: Sequence[str] = (),
+    resource_group: str | None = None,
+    subnet: str | None = None,
+    address_count: int | None = None,
+    addresses: Sequence[str] = (),
+    fqdns: Sequence[str] = (),
+) -> dict[str, str]:
+    """The annotations from which AKS's cloud controller makes the Private Link Service.
+
+    Lists are separated by blanks: with commas they never match, without an error.
+    """
+    optional = {
+        "azure-pls-auto-approval": " ".join(auto_approval),
+        "azure-pls-resource-group": resource_group,
+        "azure-pls-ip-configuration-subnet": subnet,
+        "azure-pls-ip-configuration-ip-address-count": str(address_count) if address_count else "",
+        "azure-pls-ip-configuration-ip-address": " ".join(addresses),
+        "azure-pls-fqdns": " ".join(fqdns),
+    }
+    annotations = {
+        "azure-load-balancer-internal": "true",
+        "azure-pls-create": "true",
+        "azure-pls-name": name,
+        # The proxy protocol's header breaks the load balancer's health probes.
+        "azure-pls-proxy-protocol": "false",
+        "azure-pls-visibility": " ".join(visibility),
+        **{key: value for key, value in optional.items() if value},
+    }
+    return {f"{ANNOTATION_PREFIX}{key}": value for key, value in annotations.items()}
+
+
+def default_values() -> dict[str, object]:
+    """What a stack file may override."""
+    return {
+        "pyroscope": {
+            "image": {"repository": "grafana/pyroscope"},
+            "extraArgs": {"log.level": "info"},
+            # A graceful stop writes every profile that is still in memory; the chart's 30 s cut it
+            # off.
+            "terminationGracePeriodSeconds": 600,
+            "structuredConfig": {"analytics": {"reporting_enabled": False}},
+        }
+    }
+
+
+def owned_values(
+    *,
+    image_tag: str,
+    annotations: Mapping[str, str],
+    resources: Mapping[str, object] | None = None,
+    node_selector: Mapping[str, str] | None = None,
+    tolerations: Sequence[Mapping[str, object]] | None = None,
+    affinity: Mapping[str, object] | None = None,
+    disk_size: str | None = None,
+    storage_class_name: str | None = None,
+) -> dict[str, object]:
+    """What the product decides; with ``disk_size`` (``50Gi``) profiles are kept on a disk."""
+    scheduling = {
+        "resources": resources,
+        "nodeSelector": node_selector,
+        "tolerations": tolerations,
+        "affinity": affinity,
+    }
+    pyroscope: dict[str, object] = {
+        "image": {"tag": image_tag},
+        "replicaCount": 1,
+        "service": {"type": "LoadBalancer", "port": PORT, "annotations": {**annotations}},
+        "structuredConfig": {"self_profiling": {"disable_push": True}},
+        **{key: value for key, value in scheduling.items() if value},
+    }
+    if disk_size is not None:
+        disk: dict[str, object] = {
+            "enabled": True,
+            "size": disk_size,
+            "accessModes": ["ReadWriteOnce"],
+        }
+        if storage_class_name is not None:
+            disk["storageClassName"] = storage_class_name
+        pyroscope["persistence"] = disk
+        pyroscope["structuredConfig"] = {
+            "self_profiling": {"disable_push": True},
+            # The backend's default directory lies beside the volume and cannot be made by the
+            # server.
+            "storage": {
+                "backend": "filesystem",
+                "filesystem": {"dir": f"{DATA_DIRECTORY}/shared"},
+            },
+        }
+    return {"pyroscope": pyroscope, "alloy": {"enabled": False}, "minio": {"enabled": False}}
+
+
+def merged(extra: Mapping[str, object], owned: Mapping[str, object]) -> dict[str, object]:
+    """Defaults, then ``extra``, then ``owned``, merged deeply; every annotation as a string."""
+    values = deep_merge(deep_merge(default_values(), extra), owned)
+    annotations = _at(values, ["pyroscope", "service", "annotations"])
+    if not isinstance(annotations, Mapping):
+        return values
+    texts = {
+        str(key): _annotation(value)
+        for key, value in cast("Mapping[object, object]", annotations).items()
+    }
+    # Replaced rather than merged, so that no key keeps a value that is not a string.
+    return deep_merge(values, {"pyroscope": {"service": {"annotations": texts}}})
+
+
+def deep_merge(under: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
+    """``over`` on top of ``under``: mappings key by key, everything else as a whole."""
+    result = dict(under)
+    for key, value in over.items():
+        below = result.get(key)
+        if isinstance(below, Mapping) and isinstance(value, Mapping):
+            result[key] = deep_merge(
+                cast("Mapping[str, object]", below), cast("Mapping[str, object]", value)
+            )
+        else:
+            result[key] = value
+    return result
+
+
+def _annotation(value: object) -> str:
+    """Kubernetes refuses annotations that are not strings; YAML reads ``true`` as a boolean."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))  # numbers pass through the engine's configuration as floats
+    return str(value)
+
+
+def _at(values: Mapping[str, object], path: Sequence[str]) -> object:
+    here: object = values
+    for key in path:
+        if not isinstance(here, Mapping):
+            return None
+        here = cast("Mapping[object, object]", here).get(key)
+    return here
+
+
+def _has(values: Mapping[str, object], path: Sequence[str]) -> bool:
+    parent = _at(values, path[:-1])
+    return isinstance(parent, Mapping) and path[-1] in parent
