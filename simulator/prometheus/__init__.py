@@ -1,0 +1,1 @@
+"""The query endpoint of an Azure Monitor workspace: the Prometheus HTTP API over GPU metrics."""

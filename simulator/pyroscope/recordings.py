@@ -1,0 +1,129 @@
+"""When the workloads were observed: the intervals in which a signal flowed.
+
+A controller of the world notes the real time at which profiles begin and cease to flow from a
+cluster to its Pyroscope, and metrics to an Azure Monitor workspace. Data exist for these intervals
+only. The dates of stored data are real ones, like all dates in answers, so clients find them with
+their own clock.
+
+Kept as JSON in ``world.settings["recordings"]``: a list of intervals under each signal's key.
+"""
+
+import re
+import time
+from dataclasses import dataclass
+
+from simulator.values import JsonObject, as_number, as_object, as_objects, as_text
+from simulator.world import World
+
+_STORED_UNDER = "recordings"
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One interval of observation, in seconds of the Unix epoch."""
+
+    start: float
+    end: float | None
+    """None: it goes on."""
+    profile_type: str = ""
+    service_name: str = ""
+
+    def until(self, now: float) -> float:
+        """When it ended, or ``now``."""
+        return now if self.end is None else self.end
+
+
+class Recorder:
+    """Keeps the recordings of a world; :meth:`watch` makes it follow the world's changes."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def watch(self) -> None:
+        """Note what flows after every change of the world."""
+        self._world.control(self._note)
+
+    def profiles(self, cluster_id: str) -> list[Recording]:
+        """The recordings of a cluster's profiles, oldest first."""
+        return self._read(_profiles_key(cluster_id))
+
+    def metrics(self, cluster_id: str, workspace_id: str) -> list[Recording]:
+        """The recordings of a cluster's metrics in a workspace, oldest first."""
+        return self._read(_metrics_key(cluster_id, workspace_id))
+
+    def _note(self) -> None:
+        world = self._world
+        for cluster_id in world.clusters:
+            # Profiles live as long as their server: without one there is nothing left to answer.
+            key = _profiles_key(cluster_id)
+            if world.pyroscope_answers(cluster_id):
+                kind = self._kind(cluster_id) if world.profiles_flow(cluster_id) else None
+                self._follow(key, kind)
+            else:
+                self._stored().pop(key, None)
+            for workspace in world.of_type("Microsoft.Monitor/accounts"):
+                flows = world.metrics_flow(cluster_id, workspace.id)
+                self._follow(_metrics_key(cluster_id, workspace.id), {} if flows else None)
+
+    def _kind(self, cluster_id: str) -> JsonObject:
+        agent = _version(self._world.agent_version(cluster_id))
+        server = _version(self._world.server_version(cluster_id))
+        return {
+            "profileType": profile_type(agent, server),
+            "serviceName": "inspektor-gadget" if agent >= (0, 54) else "unknown_service",
+        }
+
+    def _follow(self, key: str, kind: JsonObject | None) -> None:
+        """Continue the last interval if it is of ``kind``, else end it and begin one."""
+        intervals = as_objects(self._stored().get(key))
+        last = intervals[-1] if intervals and intervals[-1].get("end") is None else None
+        if last is not None and kind is not None and kind.items() <= last.items():
+            return
+        if last is not None:
+            last["end"] = self._real_time()
+        if kind is not None:
+            intervals.append({"start": self._real_time(), "end": None, **kind})
+        if intervals:
+            self._stored()[key] = intervals
+
+    def _real_time(self) -> float:
+        """The real time of what the world is doing now, which may be due for a while already."""
+        clock = self._world.clock
+        return time.time() - max(0.0, clock.now() - self._world.now) * clock.factor
+
+    def _stored(self) -> JsonObject:
+        return as_object(self._world.settings.setdefault(_STORED_UNDER, dict[str, object]()))
+
+    def _read(self, key: str) -> list[Recording]:
+        return [
+            Recording(
+                as_number(item.get("start")),
+                None if item.get("end") is None else as_number(item.get("end")),
+                as_text(item.get("profileType")),
+                as_text(item.get("serviceName")),
+            )
+            for item in as_objects(self._stored().get(key))
+        ]
+
+
+def profile_type(agent: tuple[int, ...], server: tuple[int, ...]) -> str:
+    """The id of the type that an agent's GPU profiles have on a server, by their versions.
+
+    Agents before 0.54 send no period type; servers since 1.16 use it as the name of the profile.
+    """
+    if agent < (0, 54):
+        return "process_cpu:malloc:bytes::"
+    name = "process_cuda" if server >= (1, 16) else "process_cpu"
+    return f"{name}:malloc:bytes:process_cuda:bytes"
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+
+def _profiles_key(cluster_id: str) -> str:
+    return f"profiles {cluster_id.lower()}"
+
+
+def _metrics_key(cluster_id: str, workspace_id: str) -> str:
+    return f"metrics {cluster_id.lower()} {workspace_id.lower()}"
