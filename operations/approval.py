@@ -23,6 +23,8 @@ from operations.requests import Approval, ApprovalRequest
 from operations.session import Session, derived_token, is_token_of, token_at_end
 
 if TYPE_CHECKING:
+    from azure.core.pipeline import PipelineResponse
+    from azure.core.rest import HttpRequest, HttpResponse
     from azure.mgmt.dashboard.models import ManagedPrivateEndpointModel
 
 GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
@@ -249,9 +251,8 @@ def _refresh(request: ApprovalRequest, session: Session) -> str:
     workspace = _workspace(request)
     started: list[str] = []
 
-    def note_operation(response: object) -> None:
-        headers = getattr(getattr(response, "http_response", None), "headers", None)
-        started.append(str((headers or {}).get("Azure-AsyncOperation") or ""))
+    def note_operation(response: "PipelineResponse[HttpRequest, HttpResponse]") -> None:
+        started.append(response.http_response.headers.get("Azure-AsyncOperation") or "")
 
     with azure_errors(
         f"refresh the managed private endpoints of {workspace.name}",
@@ -259,7 +260,10 @@ def _refresh(request: ApprovalRequest, session: Session) -> str:
         "Contributor",
     ):
         session.azure.dashboard(workspace.subscription).managed_private_endpoints.begin_refresh(
-            workspace.resource_group, workspace.name, polling=False, raw_response_hook=note_operation
+            workspace.resource_group,
+            workspace.name,
+            polling=False,
+            raw_response_hook=note_operation,
         )
     return started[-1] if started else ""
 
@@ -308,9 +312,7 @@ def _is_anothers(connection: PrivateEndpointConnection) -> bool:
 
 def _shows(description: str, message: str) -> bool:
     """Whether the whole message stands in the description, not just as the start of another's."""
-    return bool(message) and bool(
-        re.search(rf"(?:^|\s){re.escape(message)}(?:\s|$)", description)
-    )
+    return bool(message) and bool(re.search(rf"(?:^|\s){re.escape(message)}(?:\s|$)", description))
 
 
 def _endpoint_suffix(request: ApprovalRequest) -> str:

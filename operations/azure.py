@@ -8,11 +8,11 @@ instead. Every failure leaves this module as an :class:`~operations.errors.Opera
 
 import os
 import re
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from azure.core import PipelineClient
 from azure.core.exceptions import (
@@ -108,9 +108,9 @@ class Azure:
         )
 
     def token(self, scope: str) -> tuple[str, int]:
-        """A bearer token for ``scope`` and when it expires (Unix seconds); raises NOT_AUTHENTICATED.
+        """A bearer token for ``scope`` and when it expires (Unix seconds), cached.
 
-        The credential caches it.
+        Raises NOT_AUTHENTICATED.
         """
         with azure_errors("sign in", scope):
             found = self.credential.get_token(scope)
@@ -237,7 +237,7 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
             why=why,
             fix=fix,
             transient=transient,
-            retry_after=retry_after(error.response.headers.get if error.response else None),
+            retry_after=_advised_wait(error),
             service_code=code,
         )
 
@@ -274,6 +274,12 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
     return failure(ExitCode.REJECTED, f"Could not {action}: Azure refused it ({status}).")
 
 
+def _advised_wait(error: HttpResponseError) -> float | None:
+    response = error.response
+    headers: object = getattr(response, "headers", None)
+    return retry_after(cast("Mapping[str, str]", headers)) if isinstance(headers, Mapping) else None
+
+
 def _code_and_message(error: HttpResponseError) -> tuple[str, str]:
     try:
         body = Document.parse(error.response.text()) if error.response else Document({})
@@ -283,13 +289,15 @@ def _code_and_message(error: HttpResponseError) -> tuple[str, str]:
     return envelope.text("code"), " ".join(envelope.text("message").split())
 
 
-def retry_after(header: Callable[[str], str | None] | None) -> float | None:
+def retry_after(headers: Mapping[str, str]) -> float | None:
     """Seconds that an answer's headers advise to wait; None for none, zero or a date."""
-    if header is None:
-        return None
-    for name, unit in (("retry-after-ms", 0.001), ("x-ms-retry-after-ms", 0.001), ("Retry-After", 1)):
+    for name, unit in (
+        ("retry-after-ms", 0.001),
+        ("x-ms-retry-after-ms", 0.001),
+        ("Retry-After", 1),
+    ):
         try:
-            seconds = float(header(name) or 0) * unit
+            seconds = float(headers.get(name) or 0) * unit
         except ValueError:
             continue
         if 0 < seconds < float("inf"):

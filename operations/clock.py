@@ -114,8 +114,7 @@ class Clock:
 def _expired(what: str, waited: float, last: OperationError) -> OperationError:
     return OperationError(
         last.kind,
-        f"Gave up waiting for {what} after {waited:.0f} s; "
-        f"last seen: {last.happened.rstrip('.')}.",
+        f"Gave up waiting for {what} after {waited:.0f} s; last seen: {last.happened.rstrip('.')}.",
         why=last.why,
         fix=last.fix,
         service_code=last.service_code,

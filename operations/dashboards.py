@@ -34,7 +34,11 @@ def apply(request: DashboardRequest, session: Session) -> AppliedDashboard:
 
 
 def delete(request: DashboardRequest, session: Session) -> Deletion:
-    """Delete the dashboard if it is this stack's, and the folder if this stack made it and it is empty."""
+    """Delete the dashboard if it is this stack's.
+
+    Its folder goes too if this stack made it and nothing else is in it. What is gone already, with
+    its Grafana or without, counts as deleted.
+    """
     grafana = Grafana(session, request.endpoint, request.workspace_id)
     try:
         return grafana.when_allowed(
@@ -62,13 +66,11 @@ def _apply(grafana: Grafana, request: DashboardRequest, token: str) -> AppliedDa
     if live is not None:
         _refuse_unless_ours(request, live)
         if observed_token(request, grafana) == token:
-            return AppliedDashboard(
-                uid=request.uid, url=_url(grafana, live.text("meta", "url"), request.uid)
-            )
+            return _answer(grafana, request)
     made_folder = _ensure_folder(grafana, request)
     keeps_folder = live is not None and _folder_tag(request) in _tags(live)
     try:
-        response = grafana.request(
+        grafana.request(
             "POST",
             "/api/dashboards/db",
             f"save the dashboard {request.uid}",
@@ -91,8 +93,7 @@ def _apply(grafana: Grafana, request: DashboardRequest, token: str) -> AppliedDa
                 "another folder (grafana.folder), or run it again"
             )
         raise
-    saved = Document.parse(response.content)
-    return AppliedDashboard(uid=request.uid, url=_url(grafana, saved.text("url"), request.uid))
+    return _answer(grafana, request)
 
 
 def _delete(grafana: Grafana, request: DashboardRequest) -> Deletion:
@@ -226,9 +227,7 @@ def _newest_token(grafana: Grafana, uid: str) -> str:
 
 
 def _by_uid(grafana: Grafana, uid: str) -> Document | None:
-    return grafana.find(
-        f"/api/dashboards/uid/{segment(uid)}", f"look up the dashboard {uid}", ROLE
-    )
+    return grafana.find(f"/api/dashboards/uid/{segment(uid)}", f"look up the dashboard {uid}", ROLE)
 
 
 def _tags(live: Document) -> tuple[str, ...]:
@@ -239,8 +238,6 @@ def _folder_tag(request: DashboardRequest) -> str:
     return f"{ownership.FOLDER_TAG_PREFIX}{request.folder_uid}"
 
 
-def _url(grafana: Grafana, path: str, uid: str) -> str:
-    """The dashboard's full URL; ``path`` is what Grafana answers, which may lack the host."""
-    if path.startswith("https://"):
-        return path
-    return f"{grafana.endpoint}{path or f'/d/{uid}'}"
+def _answer(grafana: Grafana, request: DashboardRequest) -> AppliedDashboard:
+    # Without the title's slug, which changes with the title; Grafana redirects.
+    return AppliedDashboard(uid=request.uid, url=f"{grafana.endpoint}/d/{request.uid}")

@@ -31,7 +31,10 @@ def apply(request: DataSourceRequest, session: Session) -> AppliedDataSource:
 
 
 def delete(request: DataSourceRequest, session: Session) -> Deletion:
-    """Delete the data source if it is this stack's; being gone, with its Grafana or without, is fine."""
+    """Delete the data source if it is this stack's.
+
+    One that is gone already, with its Grafana or without, counts as deleted.
+    """
     grafana = Grafana(session, request.endpoint, request.workspace_id)
     try:
         return grafana.when_allowed(
@@ -75,7 +78,11 @@ def _apply(grafana: Grafana, request: DataSourceRequest, token: str) -> AppliedD
         except OperationError as error:
             # Somebody made or renamed one between our look and our write: look again, which
             # either finds it ours or names its owner.
-            if error.kind is not ExitCode.CONFLICT or error.fix or attempt + 1 == _CONFLICT_ATTEMPTS:
+            if (
+                error.kind is not ExitCode.CONFLICT
+                or error.fix
+                or attempt + 1 == _CONFLICT_ATTEMPTS
+            ):
                 raise
         else:
             break
@@ -100,8 +107,9 @@ def _apply_once(grafana: Grafana, request: DataSourceRequest, token: str) -> Non
         live = None
     if live is None:
         body = _body(request, token, request.type)
-        grafana.request("POST", "/api/datasources", f"make the data source {request.name}", ROLE,
-                        body=body)
+        grafana.request(
+            "POST", "/api/datasources", f"make the data source {request.name}", ROLE, body=body
+        )
         return
     if is_in_sync(request, live) and live.text("jsonData", "gpuobs", "revision") == token:
         return

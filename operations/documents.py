@@ -9,9 +9,7 @@ class Document:
     """A JSON object, read by path; what is absent, null or of another type reads as empty."""
 
     def __init__(self, value: object) -> None:
-        self._fields: Mapping[str, object] = (
-            cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-        )
+        self._fields: Mapping[str, object] = _fields(value)
 
     @classmethod
     def parse(cls, text: str | bytes) -> "Document":
@@ -33,9 +31,7 @@ class Document:
         """What is at ``path``; None where the path ends before."""
         here: object = self._fields
         for key in path:
-            if not isinstance(here, Mapping):
-                return None
-            here = cast("Mapping[str, object]", here).get(key)
+            here = _fields(here).get(key)
         return here
 
     def text(self, *path: str) -> str:
@@ -71,17 +67,17 @@ class Document:
 
     def texts(self, *path: str) -> tuple[str, ...]:
         """The strings of the list at ``path``."""
-        return tuple(entry for entry in _entries(self.value(*path)) if isinstance(entry, str))
+        return tuple(entry for entry in entries(self.value(*path)) if isinstance(entry, str))
 
     def children(self, *path: str) -> Iterator["Document"]:
         """The objects of the list at ``path``."""
-        return documents(self.value(*path))
+        return (Document(one) for one in entries(self.value(*path)) if _fields(one))
 
 
-def documents(value: object) -> Iterator[Document]:
-    """The objects in a JSON list; none where ``value`` is no list."""
-    return (Document(entry) for entry in _entries(value) if isinstance(entry, Mapping))
-
-
-def _entries(value: object) -> list[object]:
+def entries(value: object) -> list[object]:
+    """The entries of a JSON list; none where ``value`` is no list."""
     return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def _fields(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}

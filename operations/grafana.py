@@ -149,14 +149,15 @@ class Grafana:
                     why=seen.sentence(),
                 ) from seen
             return
+        name = workspace.text("name")
         if workspace.text("properties", "publicNetworkAccess") == "Disabled":
             raise OperationError(
                 ExitCode.FORBIDDEN,
-                f"The Grafana workspace {workspace.text('name')} does not admit public networks "
+                f"The Grafana workspace {name} does not admit public networks "
                 "(publicNetworkAccess is Disabled).",
                 why=seen.sentence(),
                 fix="run this from inside the network of its private endpoint, or "
-                f"az grafana update --name {workspace.text('name')} --public-network-access Enabled",
+                f"az grafana update --name {name} --public-network-access Enabled",
             ) from seen
 
     def _workspace(self) -> Document:
@@ -192,7 +193,7 @@ class Grafana:
             f"Could not {action}: Grafana answers {status}.",
             why=why,
             transient=transient,
-            retry_after=retry_after(response.headers.get),
+            retry_after=retry_after(response.headers),
         )
 
 
@@ -202,9 +203,7 @@ class _Bearer(httpx.Auth):
     def __init__(self, azure: "Azure") -> None:
         self._azure = azure
 
-    def auth_flow(
-        self, request: httpx.Request
-    ) -> Generator[httpx.Request, httpx.Response]:
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
         audience = os.environ.get(AUDIENCE_VARIABLE, "") or AUDIENCE
         request.headers["Authorization"] = f"Bearer {self._azure.token(f'{audience}/.default')[0]}"
         yield request

@@ -9,7 +9,7 @@ from azure.mgmt.network.models import PrivateEndpointConnection, PrivateLinkServ
 from operations.azure import ResourceId, azure_errors, is_absent
 from operations.clock import PATIENCE
 from operations.errors import ExitCode, OperationError
-from operations.requests import HeldPrivateLink, PrivateLinkRequest, ReadyPrivateLink, Released
+from operations.requests import PrivateLinkRequest, ReadyPrivateLink, Released
 from operations.session import Session
 
 PRIVATE_LINK_TYPE = "Microsoft.Network/privateLinkServices"
@@ -19,12 +19,6 @@ DEADLINE = 900.0
 
 _FAILED_PATIENCE = 60.0
 """Seconds in which the controller may still mend a failed Private Link Service."""
-
-
-def hold(request: PrivateLinkRequest, session: Session) -> HeldPrivateLink:
-    """Answer at once: making the guard makes nothing, it only ties the release to it."""
-    del session
-    return HeldPrivateLink(namespace=request.namespace)
 
 
 def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLink:
@@ -122,7 +116,9 @@ def read(session: Session, resource: ResourceId) -> PrivateLinkService:
 
 def connections_of(service: PrivateLinkService) -> list[PrivateEndpointConnection]:
     """Its private endpoint connections."""
-    return list((service.properties and service.properties.private_endpoint_connections) or [])
+    if service.properties is None:
+        return []
+    return list(service.properties.private_endpoint_connections or [])
 
 
 def endpoint_of(connection: PrivateEndpointConnection) -> str:
@@ -135,7 +131,7 @@ def state_of(connection: PrivateEndpointConnection) -> tuple[str, str]:
     """Status (``Pending``, ``Approved``, ``Rejected``, ``Disconnected``) and description."""
     properties = connection.properties
     state = properties.private_link_service_connection_state if properties else None
-    return ((state.status or "", state.description or "") if state else ("", ""))
+    return (state.status or "", state.description or "") if state else ("", "")
 
 
 def _described(connection: PrivateEndpointConnection) -> str:

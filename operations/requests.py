@@ -1,8 +1,9 @@
 """What is asked of the operations and what they answer: pure types, the only shared definition.
 
-The components write a request as JSON (:meth:`Message.to_json`) to a command's standard input, where the
-engine keeps it in state. So a request holds nothing that is secret, expires, or differs between
-machines: no token, no path, no endpoint that only tests use. Keys are camelCase on the wire.
+The components write a request as JSON (:meth:`Message.to_json`) to a command's standard input,
+where the engine keeps it in state. So a request holds nothing that is secret, expires, or differs
+between machines: no token, no path, no endpoint that only tests use. Keys are camelCase on the
+wire.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ class Verb(StrEnum):
     DELETE_DASHBOARD = "delete-dashboard"
     OBSERVE = "observe"
     CHECK_SIGNAL = "check-signal"
-    KUBE_TOKEN = "kube-token"
+    KUBE_TOKEN = "kube-token"  # noqa: S105 - a verb
 
 
 OBSERVED_VARIABLE = "GPUOBS_OBSERVED"
@@ -103,6 +104,8 @@ class Presence(StrEnum):
 
 
 class ClusterFacts(Message):
+    """An existing AKS cluster."""
+
     presence: Presence
     detail: str = ""
     """The service's own message where the lookup failed."""
@@ -130,6 +133,8 @@ class ClusterFacts(Message):
 
 
 class GrafanaFacts(Message):
+    """An existing Managed Grafana workspace."""
+
     presence: Presence
     detail: str = ""
     id: str = ""
@@ -147,6 +152,8 @@ class GrafanaFacts(Message):
 
 
 class WorkspaceFacts(Message):
+    """An existing Azure Monitor workspace."""
+
     presence: Presence
     detail: str = ""
     id: str = ""
@@ -225,7 +232,7 @@ class ApprovalRequest(Message):
 
 
 class Approval(Message):
-    """The answer: the endpoint's state and address after the refresh; the address is never empty."""
+    """The endpoint's state and address after the refresh; the address is never empty."""
 
     state: str
     private_ip: str
@@ -236,6 +243,8 @@ class Approval(Message):
 
 
 class DataSourceRequest(Message):
+    """A Grafana data source that this stack owns."""
+
     endpoint: str
     """The Grafana workspace's URL."""
     workspace_id: str
@@ -251,11 +260,15 @@ class DataSourceRequest(Message):
 
 
 class AppliedDataSource(Message):
+    """The answer of ``apply-data-source``."""
+
     uid: str
     name: str
 
 
 class DashboardRequest(Message):
+    """A Grafana dashboard that this stack owns, and the folder it is in."""
+
     endpoint: str
     workspace_id: str
     owner: Owner
@@ -269,6 +282,8 @@ class DashboardRequest(Message):
 
 
 class AppliedDashboard(Message):
+    """The answer of ``apply-dashboard``."""
+
     uid: str
     url: str
 
@@ -302,6 +317,8 @@ class ObserveRequest(Message):
 
 
 class Observation(Message):
+    """The answer of ``observe``."""
+
     tokens: Mapping[str, str]
     """By name; the approval's under ``approval``."""
     problems: tuple[str, ...] = ()
@@ -335,6 +352,8 @@ class Link(StrEnum):
 
 
 class LinkReport(Message):
+    """What was seen at one link, and what mends it if it is broken."""
+
     link: Link
     ok: bool
     saw: str
@@ -342,6 +361,8 @@ class LinkReport(Message):
 
 
 class Signal(Message):
+    """The answer of ``check-signal``."""
+
     ok: bool
     links: tuple[LinkReport, ...]
     profile_type: str = ""

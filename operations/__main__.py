@@ -1,0 +1,349 @@
+"""``python -m operations <verb>``: the deploy-time steps that no resource of Azure offers.
+
+Each verb is idempotent, reads one JSON request and writes one line of JSON; progress and errors go
+to standard error. Only the modules that a verb needs are imported, since a deployment starts a
+dozen of these processes.
+"""
+
+import argparse
+import gc
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from operations.errors import ExitCode, OperationError
+from operations.requests import (
+    ApprovalRequest,
+    DashboardRequest,
+    DataSourceRequest,
+    Message,
+    ObserveRequest,
+    PrivateLinkRequest,
+    SignalRequest,
+    SurveyRequest,
+    Verb,
+)
+from operations.session import Session
+
+DEBUG_VARIABLE = "GPUOBS_DEBUG"
+INTERRUPTED = 130
+"""What shells answer for a process that SIGINT ended."""
+
+M = TypeVar("M", bound=Message)
+
+
+@dataclass(frozen=True)
+class _Answer:
+    line: str
+    exit_code: ExitCode = ExitCode.OK
+
+
+@dataclass(frozen=True)
+class _Command:
+    summary: str
+    example: str
+    answer: Callable[[argparse.Namespace, Session], _Answer]
+    reads_request: bool = True
+    deadline_option: str = ""
+    """Empty: the verb does not wait."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit status (:class:`operations.errors.ExitCode`)."""
+    options = _parser().parse_args(arguments)
+    try:
+        # A short-lived process that imports many models: collecting them costs more than the work.
+        gc.disable()
+        command = _COMMANDS[Verb(options.verb)]
+        answer = command.answer(options, Session(deadline=getattr(options, "deadline", None)))
+        print(answer.line, flush=True)  # noqa: T201 - the one line of the contract
+        return answer.exit_code
+    except OperationError as error:
+        return _complain(error.kind, f"error: {error}")
+    except KeyboardInterrupt:
+        return _complain(INTERRUPTED, "error: interrupted")
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exc()
+        text = " ".join(str(error).split())[:300]
+        return _complain(
+            ExitCode.UNEXPECTED,
+            f"error: unexpected {type(error).__name__} in {options.verb}: {text}\n"
+            f"  fix: run it again with {DEBUG_VARIABLE}=1 for the traceback, and report it",
+        )
+    finally:
+        # Nothing is left to collect in a process that ends.
+        gc.freeze()
+
+
+def _survey(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.survey import survey
+
+    return _Answer(survey(_request(options, SurveyRequest), session).to_json())
+
+
+def _hold_private_link(options: argparse.Namespace, session: Session) -> _Answer:
+    # Without the SDKs: it only echoes.
+    from operations.requests import HeldPrivateLink
+
+    del session
+    request = _request(options, PrivateLinkRequest)
+    return _Answer(HeldPrivateLink(namespace=request.namespace).to_json())
+
+
+def _await_private_link(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.private_link import await_ready
+
+    return _Answer(await_ready(_request(options, PrivateLinkRequest), session).to_json())
+
+
+def _await_private_link_gone(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.private_link import await_gone
+
+    return _Answer(await_gone(_request(options, PrivateLinkRequest), session).to_json())
+
+
+def _approve_private_endpoint(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.approval import approve
+
+    return _Answer(approve(_request(options, ApprovalRequest), session).to_json())
+
+
+def _apply_data_source(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.data_sources import apply
+
+    return _Answer(apply(_request(options, DataSourceRequest), session).to_json())
+
+
+def _delete_data_source(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.data_sources import delete
+
+    return _Answer(delete(_request(options, DataSourceRequest), session).to_json())
+
+
+def _apply_dashboard(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.dashboards import apply
+
+    return _Answer(apply(_request(options, DashboardRequest), session).to_json())
+
+
+def _delete_dashboard(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.dashboards import delete
+
+    return _Answer(delete(_request(options, DashboardRequest), session).to_json())
+
+
+def _observe(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.observe import observe
+
+    return _Answer(observe(_request(options, ObserveRequest), session).to_json())
+
+
+def _check_signal(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.signal_check import check
+
+    signal = check(_request(options, SignalRequest), session)
+    return _Answer(signal.to_json(), ExitCode.OK if signal.ok else ExitCode.NO_SIGNAL)
+
+
+def _kube_token(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.kube_token import exec_credential
+
+    del options
+    return _Answer(exec_credential(session))
+
+
+_LINK_EXAMPLE = (
+    """echo '{"id": "/subscriptions/<id>/resourceGroups/<node group>/providers/Microsoft.Network"""
+    """/privateLinkServices/<name>", "namespace": "gadget", "release": "pyroscope"}' """
+    """| sh operations/run """
+)
+_SOURCE_EXAMPLE = """sh operations/run {verb} --request source.json
+
+with source.json:
+  {{"endpoint": "https://<name>.grafana.azure.com",
+   "workspaceId": "<ARM id of the Grafana workspace>",
+   "owner": {{"cluster": "<cluster id, lower case>", "project": "gpuobs", "stack": "dev"}},
+   "name": "local-pyroscope", "uid": "local-pyroscope",
+   "type": "grafana-pyroscope-datasource", "url": "http://10.0.0.4:4040"}}"""
+_DASHBOARD_EXAMPLE = """sh operations/run {verb} --request dashboard.json
+
+with dashboard.json:
+  {{"endpoint": "https://<name>.grafana.azure.com",
+   "workspaceId": "<ARM id of the Grafana workspace>",
+   "owner": {{"cluster": "<cluster id, lower case>", "project": "gpuobs", "stack": "dev"}},
+   "uid": "AdvancedGPUObservability", "dashboard": {{"title": "...", "panels": []}}}}"""
+
+_COMMANDS = {
+    Verb.SURVEY: _Command(
+        "look up what exists: cluster, Grafana, workspace, roles, registrations, quota",
+        """echo '{"providerSubscriptionId": "<id>", "providerObjectId": "", "namespaces": """
+        """["Microsoft.Dashboard"]}' | sh operations/run survey""",
+        _survey,
+    ),
+    Verb.HOLD_PRIVATE_LINK: _Command(
+        "answer the namespace (what making the guard of a private link does)",
+        _LINK_EXAMPLE + "hold-private-link",
+        _hold_private_link,
+    ),
+    Verb.AWAIT_PRIVATE_LINK_GONE: _Command(
+        "wait until a Private Link Service is gone; name what holds it",
+        _LINK_EXAMPLE + "await-private-link-gone",
+        _await_private_link_gone,
+        deadline_option="--deadline",
+    ),
+    Verb.AWAIT_PRIVATE_LINK: _Command(
+        "wait until the cloud controller has made a Private Link Service",
+        _LINK_EXAMPLE + "await-private-link --deadline 300",
+        _await_private_link,
+        deadline_option="--deadline",
+    ),
+    Verb.APPROVE_PRIVATE_ENDPOINT: _Command(
+        "approve Grafana's managed private endpoint, refresh Grafana, answer the private address",
+        "pulumi stack export | jq ... | sh operations/run approve-private-endpoint",
+        _approve_private_endpoint,
+        deadline_option="--deadline",
+    ),
+    Verb.APPLY_DATA_SOURCE: _Command(
+        "make or update a Grafana data source that this stack owns",
+        _SOURCE_EXAMPLE.format(verb="apply-data-source"),
+        _apply_data_source,
+        deadline_option="--deadline",
+    ),
+    Verb.DELETE_DATA_SOURCE: _Command(
+        "delete a Grafana data source that this stack owns",
+        _SOURCE_EXAMPLE.format(verb="delete-data-source"),
+        _delete_data_source,
+        deadline_option="--deadline",
+    ),
+    Verb.APPLY_DASHBOARD: _Command(
+        "make or update a Grafana dashboard (and its folder) that this stack owns",
+        _DASHBOARD_EXAMPLE.format(verb="apply-dashboard"),
+        _apply_dashboard,
+        deadline_option="--deadline",
+    ),
+    Verb.DELETE_DASHBOARD: _Command(
+        "delete a Grafana dashboard (and its empty folder) that this stack owns",
+        _DASHBOARD_EXAMPLE.format(verb="delete-dashboard"),
+        _delete_dashboard,
+        deadline_option="--deadline",
+    ),
+    Verb.OBSERVE: _Command(
+        "tell which of the approval, data sources and dashboards are as requested",
+        """echo '{"dataSources": {"pyroscope": {...}}}' | sh operations/run observe""",
+        _observe,
+    ),
+    Verb.CHECK_SIGNAL: _Command(
+        "follow the data from the agent to Grafana; name the first broken link and the fix",
+        "pulumi stack output signalCheck --json --stack dev | sh operations/run check-signal "
+        "--wait 300",
+        _check_signal,
+        deadline_option="--wait",
+    ),
+    Verb.KUBE_TOKEN: _Command(
+        "print an ExecCredential for an Entra-enabled AKS cluster (instead of kubelogin)",
+        "sh operations/run kube-token  (named as the exec command of a kubeconfig)",
+        _kube_token,
+        reads_request=False,
+    ),
+}
+
+_EXIT_CODES = ", ".join(f"{code.value} {code.name.lower()}" for code in ExitCode).replace("_", " ")
+
+_EPILOG = f"""\
+Exit status: {_EXIT_CODES}.
+
+Signing in: the credential chain of azure-identity, e.g. `az login`, a service principal in
+AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed or workload identity.
+
+Each verb explains itself: sh operations/run <verb> --help
+"""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="sh operations/run",
+        description="Deploy-time steps that no Azure resource offers. Each is safe to repeat.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for verb, command in _COMMANDS.items():
+        one = verbs.add_parser(
+            verb.value,
+            help=command.summary,
+            description=command.summary[0].upper() + command.summary[1:] + ".",
+            epilog=f"Example:\n  {command.example}",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        if command.reads_request:
+            one.add_argument(
+                "--request",
+                metavar="FILE",
+                default="-",
+                help="the request as JSON (operations/requests.py); -: standard input, the default",
+            )
+        if command.deadline_option:
+            one.add_argument(
+                command.deadline_option,
+                dest="deadline",
+                metavar="SECONDS",
+                type=_seconds,
+                default=None,
+                help="keep trying that long"
+                + ("" if command.deadline_option == "--wait" else " (default: 15 minutes)"),
+            )
+    return parser
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 <= seconds < float("inf"):
+        raise ValueError(text)
+    return seconds
+
+
+def _request(options: argparse.Namespace, kind: type[M]) -> M:
+    """The request; raises BAD_REQUEST with everything that is wrong in it."""
+    from pydantic import ValidationError
+
+    text = _read(options.request)
+    try:
+        return kind.model_validate_json(text)
+    except ValidationError as error:
+        faults = "; ".join(
+            f"{'.'.join(map(str, fault['loc'])) or 'the document'}: {fault['msg']}"
+            for fault in error.errors(include_input=False, include_url=False)
+        )
+        raise OperationError(
+            ExitCode.BAD_REQUEST,
+            f"The request of {options.verb} is not a {kind.__name__}.",
+            why=faults,
+            fix=f"operations/requests.py describes it; sh operations/run {options.verb} --help",
+        ) from error
+
+
+def _read(name: str) -> str:
+    if name == "-":
+        if sys.stdin.isatty():
+            _complain(0, "reading the request as JSON from the terminal; end it with Ctrl-D")
+        return sys.stdin.read()
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise OperationError(
+            ExitCode.BAD_REQUEST, f"Cannot read the request from {name}.", why=str(error)
+        ) from error
+
+
+def _complain(status: int, text: str) -> int:
+    print(text, file=sys.stderr, flush=True)  # noqa: T201 - for the person at the terminal
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,40 @@
+"""A kubectl credential plugin for Entra-enabled AKS clusters, in place of kubelogin.
+
+Prints a client.authentication.k8s.io ExecCredential. The token goes to standard output only, for
+the Kubernetes client that asked.
+"""
+
+import json
+import os
+from datetime import UTC, datetime
+
+from operations.documents import Document
+from operations.session import Session
+
+AKS_SERVER_APPLICATION = "6dae42f8-4368-4678-94ff-3960e28e3630"
+"""The Entra application of every AKS API server, the same in all tenants (AKS documentation)."""
+
+_DEFAULT_VERSION = "client.authentication.k8s.io/v1"
+
+
+def exec_credential(session: Session) -> str:
+    """The ExecCredential as one line of JSON; raises NOT_AUTHENTICATED."""
+    token, expires = session.azure.token(f"{AKS_SERVER_APPLICATION}/.default")
+    return json.dumps(
+        {
+            "apiVersion": _asked_version(),
+            "kind": "ExecCredential",
+            "status": {
+                "token": token,
+                "expirationTimestamp": datetime.fromtimestamp(expires, UTC).strftime(
+                    "%Y-%m-%dT%H:%M:%SZ"
+                ),
+            },
+        }
+    )
+
+
+def _asked_version() -> str:
+    """The version that the client speaks; it refuses an answer in another one."""
+    info = Document.parse(os.environ.get("KUBERNETES_EXEC_INFO", ""))
+    return info.text("apiVersion") or _DEFAULT_VERSION

@@ -1,0 +1,97 @@
+"""Observing in one call what commands made: the approval, data sources and dashboards.
+
+Never fails because of one object: what cannot be read gets a fresh token and a sentence. Changes
+nothing.
+"""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+from operations import dashboards, data_sources
+from operations.errors import ExitCode, OperationError
+from operations.grafana import Grafana
+from operations.requests import (
+    DashboardRequest,
+    DataSourceRequest,
+    Message,
+    Observation,
+    ObserveRequest,
+)
+from operations.session import Session, fresh_token
+
+DEADLINE = 10.0
+"""Seconds for an object whose service is busy; a preview should not wait longer."""
+
+_THREADS = 6
+
+Look = Callable[[], str | None]
+
+
+def observe(request: ObserveRequest, session: Session) -> Observation:
+    """A token for each object: its own while it is as requested, otherwise a fresh one."""
+    looks: dict[str, tuple[Message, Look]] = {}
+    clients = _Clients(session)
+    if request.approval is not None:
+        from operations import approval
+
+        looks["approval"] = (
+            request.approval,
+            partial(approval.observed_token, request.approval, session),
+        )
+    for name, source in request.data_sources.items():
+        looks[name] = (source, partial(_data_source, source, clients))
+    for name, dashboard in request.dashboards.items():
+        looks[name] = (dashboard, partial(_dashboard, dashboard, clients))
+    # A token for all of them, fetched once.
+    if looks:
+        _ = session.azure.credential
+    with ThreadPoolExecutor(_THREADS) as pool:
+        answers = {
+            name: pool.submit(_observed, session, name, wanted, look)
+            for name, (wanted, look) in looks.items()
+        }
+        found = {name: answer.result() for name, answer in answers.items()}
+    return Observation(
+        tokens={name: token for name, (token, _) in found.items()},
+        problems=tuple(dict.fromkeys(problem for _, problem in found.values() if problem)),
+    )
+
+
+def _observed(session: Session, name: str, wanted: Message, look: Look) -> tuple[str, str]:
+    try:
+        token = session.clock.wait_for(
+            look,
+            what=name,
+            within=DEADLINE,
+            # What is absent or forbidden is an answer here, not something to wait for.
+            patience={ExitCode.NOT_FOUND: 0.0, ExitCode.FORBIDDEN: 0.0},
+            quiet=True,
+        )
+    except OperationError as error:
+        absent = error.kind is ExitCode.NOT_FOUND
+        return fresh_token(wanted), "" if absent else f"{name}: {error.sentence()}"
+    return token or fresh_token(wanted), ""
+
+
+def _data_source(request: DataSourceRequest, clients: "_Clients") -> str | None:
+    grafana = clients.of(request.endpoint, request.workspace_id)
+    return data_sources.observed_token(request, grafana)
+
+
+def _dashboard(request: DashboardRequest, clients: "_Clients") -> str | None:
+    grafana = clients.of(request.endpoint, request.workspace_id)
+    return dashboards.observed_token(request, grafana)
+
+
+class _Clients:
+    """One client for each Grafana, so that connections and tokens are shared."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._clients: dict[str, Grafana] = {}
+
+    def of(self, endpoint: str, workspace_id: str) -> Grafana:
+        if endpoint not in self._clients:
+            self._clients[endpoint] = Grafana(self._session, endpoint, workspace_id)
+        return self._clients[endpoint]

@@ -1,0 +1,311 @@
+"""Following the data from the agent to Grafana, link by link, through Grafana's own data sources.
+
+Run after ``pulumi up``, never as a part of it: data needs a GPU workload, which is not ours. Says
+the first broken link, what was seen there in the service's own words, and what to do.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from operations.clock import say
+from operations.data_sources import PROMETHEUS_TYPES, ROLE
+from operations.documents import Document, entries
+from operations.errors import ExitCode, OperationError
+from operations.grafana import Grafana, message_of, segment
+from operations.requests import Link, LinkReport, Signal, SignalRequest
+from operations.session import Session
+
+METRIC = "mem_alloc_bytes_total"
+SAMPLE_TYPE, SAMPLE_UNIT = "malloc", "bytes"
+
+PYROSCOPE_TYPE = "grafana-pyroscope-datasource"
+
+_LONGEST_WINDOW_MINUTES = 1440
+"""Pyroscope answers at most 24 h a query."""
+
+_CALL_DEADLINE = 20.0
+"""Seconds for one call whose service is busy."""
+
+_RUN_A_WORKLOAD = (
+    "run (or restart) a GPU workload: only allocations made while the agent runs are recorded, and "
+    "a server that took its memory before shows nothing"
+)
+_CHECK_AGENT = "kubectl get pods --namespace gadget --selector k8s-app=gadget"
+
+T = TypeVar("T")
+
+
+class BrokenLinkError(Exception):
+    """A link that does not hold; carries its report."""
+
+    def __init__(self, link: Link, saw: str, fix: str) -> None:
+        super().__init__(saw)
+        self.report = LinkReport(link=link, ok=False, saw=saw, fix=fix)
+
+
+def check(request: SignalRequest, session: Session) -> Signal:
+    """Check all links once; with a deadline (``--wait``), until all hold or it expires."""
+    if session.deadline is None:
+        signal = _check(request, session)
+    else:
+        seen: list[Signal] = []
+
+        def look() -> Signal:
+            seen.append(_check(request, session))
+            broken = first_broken(seen[-1])
+            if broken is None:
+                return seen[-1]
+            raise OperationError(ExitCode.NO_SIGNAL, f"{broken.link}: {broken.saw}", transient=True)
+
+        try:
+            signal = session.clock.wait_for(look, what="the signal", within=session.deadline)
+        except OperationError:
+            signal = seen[-1]
+    for line in checklist(signal):
+        say(line)
+    return signal
+
+
+def first_broken(signal: Signal) -> LinkReport | None:
+    """The first link that does not hold."""
+    return next((report for report in signal.links if not report.ok), None)
+
+
+def checklist(signal: Signal) -> Iterator[str]:
+    """The report for a person, a line a link."""
+    for report in signal.links:
+        yield f"[{'ok' if report.ok else 'BROKEN'}] {report.link}: {report.saw}"
+    broken = first_broken(signal)
+    if broken is None:
+        yield "The signal arrives."
+    else:
+        yield f"First broken link: {broken.link}."
+        yield f"  fix: {broken.fix}"
+
+
+def _check(request: SignalRequest, session: Session) -> Signal:
+    chain = _Chain(request, session)
+    reports: list[LinkReport] = []
+
+    def follow(links: Iterator[LinkReport]) -> bool:
+        try:
+            reports.extend(links)
+        except BrokenLinkError as broken:
+            reports.append(broken.report)
+            return False
+        return True
+
+    if follow(chain.grafana()):
+        # Neither source depends on the other: the second is checked in any case.
+        if request.prometheus_uid:
+            follow(chain.prometheus(request.prometheus_uid))
+        follow(chain.pyroscope(request.pyroscope_uid))
+    return Signal(
+        ok=all(report.ok for report in reports),
+        links=tuple(reports),
+        profile_type=chain.profile_type,
+        bytes_in_window=chain.bytes_in_window,
+    )
+
+
+class _Chain:
+    """The links of one check; each generator ends in a BrokenLinkError at the first broken one."""
+
+    def __init__(self, request: SignalRequest, session: Session) -> None:
+        self._request = request
+        self._session = session
+        self._grafana = Grafana(session, request.endpoint)
+        self._minutes = max(1, min(request.window_minutes, _LONGEST_WINDOW_MINUTES))
+        now = int(time.time() * 1000)
+        self._window = {"start": now - self._minutes * 60_000, "end": now}
+        self.profile_type = ""
+        self.bytes_in_window = 0
+
+    def grafana(self) -> Iterator[LinkReport]:
+        """Grafana answers, and answers us."""
+        try:
+            health = self._call(lambda: self._grafana.get("/api/health", "reach Grafana", ROLE))
+            self._source(self._request.pyroscope_uid)
+        except OperationError as error:
+            if error.kind is ExitCode.NOT_AUTHENTICATED:
+                raise
+            raise BrokenLinkError(Link.GRAFANA, error.sentence(), error.fix) from error
+        version = health.text("version")
+        yield _holds(Link.GRAFANA, f"Grafana {version} answers".replace("  ", " "))
+
+    def prometheus(self, uid: str) -> Iterator[LinkReport]:
+        """The Prometheus source exists, answers, and has the agent's metrics."""
+        source = self._source(uid)
+        kind = source.text("type") if source else ""
+        if kind not in PROMETHEUS_TYPES:
+            saw = f"data source {uid} is of type {kind}" if source else f"no data source {uid}"
+            raise BrokenLinkError(Link.PROMETHEUS_SOURCE, saw, "pulumi up puts it back")
+        yield _holds(Link.PROMETHEUS_SOURCE, f"data source {uid} ({kind})")
+        cluster = self._request.cluster_id.rstrip("/").rsplit("/", 1)[-1]
+        mine = self._series(uid, kind, f'{METRIC}{{cluster="{cluster}"}}' if cluster else METRIC)
+        yield _holds(Link.PROMETHEUS_ANSWER, "queries are answered")
+        if mine:
+            yield _holds(Link.METRICS, f"{mine} series of {METRIC}")
+            return
+        others = self._series(uid, kind, METRIC) if cluster else 0
+        saw = f"no series of {METRIC}" + (f" with cluster={cluster!r}" if cluster else "")
+        if others:
+            saw += f", but {others} of other clusters"
+        raise BrokenLinkError(
+            Link.METRICS,
+            saw,
+            f"{_RUN_A_WORKLOAD}; then check the agent ({_CHECK_AGENT}), azureMonitor.enabled of "
+            "the extension, and the cluster's data collection rule association",
+        )
+
+    def pyroscope(self, uid: str) -> Iterator[LinkReport]:
+        """The Pyroscope source exists, answers through the private link, and has samples."""
+        source = self._source(uid)
+        kind = source.text("type") if source else ""
+        url = source.text("url") if source else ""
+        if source is None or kind != PYROSCOPE_TYPE:
+            saw = f"data source {uid} is of type {kind}" if source else f"no data source {uid}"
+            raise BrokenLinkError(Link.PYROSCOPE_SOURCE, saw, "pulumi up puts it back")
+        if not re.match(r"https?://[^/:\s]+", url):
+            raise BrokenLinkError(
+                Link.PYROSCOPE_SOURCE,
+                f"data source {uid} has the URL {url!r}, without a host",
+                "the private endpoint had no address when it was written: pulumi up --refresh",
+            )
+        yield _holds(Link.PYROSCOPE_SOURCE, f"data source {uid} at {url}")
+        types = self._query(uid, "ProfileTypes", self._window)
+        yield _holds(Link.PYROSCOPE_ANSWER, "the querier answers through the private link")
+        ids = [
+            one.text("ID")
+            for one in types.children("profileTypes")
+            if (one.text("sampleType"), one.text("sampleUnit")) == (SAMPLE_TYPE, SAMPLE_UNIT)
+        ]
+        if not ids:
+            present = ", ".join(one.text("ID") for one in types.children("profileTypes"))
+            raise BrokenLinkError(
+                Link.PROFILE_TYPE,
+                f"no profile type {SAMPLE_TYPE}:{SAMPLE_UNIT} in the last {self._minutes} min; "
+                f"present: {present or 'none'}",
+                f"{_RUN_A_WORKLOAD}; then check the agent ({_CHECK_AGENT}, and its log for "
+                "'produced zero addresses') and that the Pyroscope server is at least 1.15 and "
+                "older than 1.20, outside of which pushes vanish without an error",
+            )
+        totals = {one: self._total(uid, one) for one in ids}
+        self.profile_type = max(totals, key=lambda one: totals[one])
+        self.bytes_in_window = totals[self.profile_type]
+        yield _holds(Link.PROFILE_TYPE, self.profile_type)
+        if not self.bytes_in_window:
+            raise BrokenLinkError(
+                Link.SAMPLES,
+                f"no samples of {self.profile_type} in the last {self._minutes} min",
+                f"{_RUN_A_WORKLOAD}; or look at a longer window (windowMinutes, at most "
+                f"{_LONGEST_WINDOW_MINUTES})",
+            )
+        yield _holds(
+            Link.SAMPLES,
+            f"{self.bytes_in_window / 1e9:.1f} GB allocated in the last {self._minutes} min",
+        )
+
+    def _call(self, look: Callable[[], T]) -> T:
+        return self._session.clock.wait_for(
+            look,
+            what="an answer",
+            within=_CALL_DEADLINE,
+            patience={ExitCode.FORBIDDEN: 0.0},
+            quiet=True,
+        )
+
+    def _source(self, uid: str) -> Document | None:
+        path = f"/api/datasources/uid/{segment(uid)}"
+        return self._call(lambda: self._grafana.find(path, f"read the data source {uid}", ROLE))
+
+    def _series(self, uid: str, kind: str, expression: str) -> int:
+        """How many series ``expression`` finds now."""
+        query = {
+            "refId": "A",
+            "datasource": {"uid": uid, "type": kind},
+            "expr": f"count({expression})",
+            "instant": True,
+            "range": False,
+        }
+        body = {"queries": [query], "from": "now-5m", "to": "now"}
+        try:
+            # Grafana passes on the source's own status; its words are in the result.
+            response = self._call(
+                lambda: self._grafana.request(
+                    "POST",
+                    "/api/ds/query",
+                    "query the Prometheus source",
+                    ROLE,
+                    body=body,
+                    accept=lambda status: status < 429 or status == 500,
+                )
+            )
+        except OperationError as error:
+            raise BrokenLinkError(
+                Link.PROMETHEUS_ANSWER, error.sentence(), error.fix or "wait and run it again"
+            ) from error
+        result = Document.parse(response.content).child("results", "A")
+        problem = result.text("error") or ("" if result else message_of(response))
+        if problem or response.status_code >= 400:
+            status = result.integer("status") or response.status_code
+            raise BrokenLinkError(
+                Link.PROMETHEUS_ANSWER,
+                f"the source answers {status}: {problem or 'no message'}",
+                _prometheus_fix(status, problem),
+            )
+        return sum(_last_numbers(result))
+
+    def _query(self, uid: str, method: str, body: dict[str, object] | dict[str, int]) -> Document:
+        path = f"/api/datasources/proxy/uid/{segment(uid)}/querier.v1.QuerierService/{method}"
+        try:
+            response = self._call(
+                lambda: self._grafana.request(
+                    "POST", path, f"ask Pyroscope for {method}", ROLE, body=body
+                )
+            )
+        except OperationError as error:
+            raise BrokenLinkError(
+                Link.PYROSCOPE_ANSWER,
+                error.sentence(),
+                "check the private endpoint (its state and address: pulumi stack output "
+                "privateEndpoint; pulumi up --refresh repairs it) and the server: kubectl get pods "
+                "--namespace gadget",
+            ) from error
+        return Document.parse(response.content)
+
+    def _total(self, uid: str, profile_type: str) -> int:
+        body: dict[str, object] = {
+            **self._window,
+            "profileTypeID": profile_type,
+            "labelSelector": "{}",
+            "maxNodes": 16,
+        }
+        merged = self._query(uid, "SelectMergeStacktraces", body)
+        return merged.integer("flamegraph", "total") or 0
+
+
+def _holds(link: Link, saw: str) -> LinkReport:
+    return LinkReport(link=link, ok=True, saw=saw)
+
+
+def _prometheus_fix(status: int, problem: str) -> str:
+    if status in (401, 403) or re.search(r"\b(401|403)\b|unauthorized|forbidden", problem, re.I):
+        return (
+            "Grafana's identity needs the role 'Monitoring Data Reader' on the Azure Monitor "
+            "workspace (minutes to take effect): az role assignment create --role 'Monitoring Data "
+            "Reader' --assignee-object-id <principal id of the Grafana workspace> "
+            "--assignee-principal-type ServicePrincipal --scope <id of the Azure Monitor workspace>"
+        )
+    return "check the URL of the source and whether Grafana can reach it"
+
+
+def _last_numbers(result: Document) -> Iterator[int]:
+    """The last value of each frame's value column, as data frames carry them."""
+    for frame in result.children("frames"):
+        columns = entries(frame.value("data", "values"))
+        numbers = entries(columns[-1]) if len(columns) > 1 else []
+        if numbers and isinstance(numbers[-1], int | float):
+            yield int(numbers[-1])

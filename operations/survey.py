@@ -1,0 +1,391 @@
+"""Looking up what exists already, all at once, before the first resource is touched.
+
+Facts only; what they mean is :mod:`infra.preflight`'s. No lookup's failure is a failure of the
+survey: it becomes a :class:`~operations.requests.Presence` and the service's own words. Lookups run
+side by side, because a preview waits for them.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from operations.azure import ARM_SCOPE, ResourceId, is_absent
+from operations.documents import Document
+from operations.errors import ExitCode, OperationError
+from operations.requests import (
+    ClusterFacts,
+    GrafanaFacts,
+    Presence,
+    Survey,
+    SurveyRequest,
+    WorkspaceFacts,
+)
+from operations.session import Session
+
+CLUSTER_TYPE = "Microsoft.ContainerService/managedClusters"
+GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
+WORKSPACE_TYPE = "Microsoft.Monitor/accounts"
+
+APPROVE_ACTION = "Microsoft.Network/privateLinkServices/privateEndpointConnections/write"
+MONITORING_DATA_READER = "b0d8363b-8ddd-447d-831f-62ca05bff136"
+
+DEADLINE = 20.0
+"""Seconds for one lookup whose service is busy or does not answer."""
+
+_THREADS = 8
+
+_CLUSTER_API = "2025-09-01"
+_GRAFANA_API = "2025-08-01"
+_WORKSPACE_API = "2023-04-03"
+_GROUP_API = "2024-03-01"
+_PROVIDER_API = "2021-04-01"
+_AUTHORIZATION_API = "2022-04-01"
+_USAGE_API = "2024-07-01"
+_SKU_API = "2021-07-01"
+
+T = TypeVar("T")
+
+
+def survey(request: SurveyRequest, session: Session) -> Survey:
+    """The facts. ``problem`` says why where nothing could be asked at all."""
+    try:
+        # One token for all the threads, and the first thing that fails without a credential.
+        token, _ = session.azure.token(ARM_SCOPE)
+    except OperationError as error:
+        return Survey(problem=f"{error.sentence()}. To mend it, {error.fix}.")
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return _Surveyor(request, session, pool).survey(_caller_of(token))
+
+
+@dataclass(frozen=True)
+class _Caller:
+    object_id: str = ""
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class _Quota:
+    family: str = ""
+    limit: int | None = None
+    used: int | None = None
+    cores: int | None = None
+
+
+class _Surveyor:
+    def __init__(self, request: SurveyRequest, session: Session, pool: ThreadPoolExecutor) -> None:
+        self._request = request
+        self._session = session
+        self._pool = pool
+        self._subscription = request.subscription_id or request.provider_subscription_id
+
+    def survey(self, caller: _Caller) -> Survey:
+        request = self._request
+        principal = caller.object_id or request.provider_object_id
+        cluster = self._start(self._cluster, request.cluster_id)
+        grafana = self._start(self._grafana, request.grafana_id)
+        workspace = self._start(self._workspace, request.workspace_id)
+        group = self._start(self._group, request.resource_group)
+        quota = self._start(self._quota, request.gpu_vm_size)
+        namespaces = {name: self._start(self._is_unregistered, name) for name in request.namespaces}
+        roles = self._start(
+            partial(self._roles, principal=principal), request.grafana_id if principal else None
+        )
+        # Two lookups need what others found.
+        cluster_facts = _result(cluster, ClusterFacts(presence=Presence.NOT_ASKED))
+        may_approve = self._start(self._may_approve, cluster_facts.node_resource_group or None)
+        grafana_facts = _result(grafana, GrafanaFacts(presence=Presence.NOT_ASKED))
+        readers = self._start(
+            partial(self._roles, principal=grafana_facts.principal_id),
+            request.workspace_id if grafana_facts.principal_id else None,
+        )
+        caller_roles = _result(roles, None)
+        group_presence, group_location = _result(group, (Presence.NOT_ASKED, ""))
+        quota_facts = _result(quota, _Quota())
+        workspace_facts = _result(workspace, WorkspaceFacts(presence=Presence.NOT_ASKED))
+        reader_roles = _result(readers, None)
+        return Survey(
+            caller_object_id=caller.object_id,
+            caller_kind=caller.kind,
+            subscription_id=self._subscription,
+            unregistered=tuple(name for name, one in namespaces.items() if _result(one, False)),
+            cluster=cluster_facts,
+            grafana=grafana_facts.model_copy(
+                update={
+                    "caller_roles": caller_roles or (),
+                    "roles_known": caller_roles is not None,
+                }
+            ),
+            workspace=workspace_facts.model_copy(
+                update={
+                    "grafana_may_read": None
+                    if reader_roles is None
+                    else MONITORING_DATA_READER in reader_roles
+                }
+            ),
+            resource_group=group_presence,
+            resource_group_location=group_location,
+            may_approve=_result(may_approve, None),
+            quota_family=quota_facts.family,
+            quota_limit=quota_facts.limit,
+            quota_used=quota_facts.used,
+            cores_per_node=quota_facts.cores,
+        )
+
+    def _start(self, look: Callable[[str], T], subject: str | None) -> "Future[T] | None":
+        """Begin ``look`` at ``subject``; None where nothing is asked."""
+        return self._pool.submit(look, subject) if subject else None
+
+    def _get(self, path: str, api_version: str, **query: str) -> Document:
+        name = path.rsplit("/", 1)[-1]
+
+        def look() -> Document:
+            return self._session.azure.get(path, api_version, f"look up {name}", **query)
+
+        return self._session.clock.wait_for(
+            look,
+            what=name,
+            within=DEADLINE,
+            patience={ExitCode.NOT_FOUND: 0.0, ExitCode.FORBIDDEN: 0.0},
+            quiet=True,
+        )
+
+    def _get_all(self, path: str, api_version: str, **query: str) -> list[Document]:
+        """All pages of a list."""
+        page = self._get(path, api_version, **query)
+        found = list(page.children("value"))
+        while link := page.text("nextLink"):
+            page = self._session.azure.follow(link, f"look up more of {path}")
+            found += page.children("value")
+        return found
+
+    def _cluster(self, cluster_id: str) -> ClusterFacts:
+        try:
+            resource = ResourceId.parse(cluster_id, CLUSTER_TYPE)
+            found = self._get(resource.text, _CLUSTER_API)
+        except OperationError as error:
+            return ClusterFacts(presence=_presence(error), detail=error.sentence(), id=cluster_id)
+        properties = found.child("properties")
+        pools = list(properties.children("agentPoolProfiles"))
+        return ClusterFacts(
+            presence=Presence.FOUND,
+            id=cluster_id,
+            location=found.text("location"),
+            kubernetes_version=properties.text("currentKubernetesVersion")
+            or properties.text("kubernetesVersion"),
+            power_state=properties.text("powerState", "code"),
+            provisioning_state=properties.text("provisioningState"),
+            identity_type=found.text("identity", "type"),
+            principal_id=_principal_of(found),
+            metrics_enabled=properties.flag("azureMonitorProfile", "metrics", "enabled"),
+            node_resource_group=properties.text("nodeResourceGroup"),
+            node_resource_group_restriction=properties.text(
+                "nodeResourceGroupProfile", "restrictionLevel"
+            )
+            or "Unrestricted",
+            oidc_issuer_url=properties.text("oidcIssuerProfile", "issuerURL"),
+            workload_identity=properties.flag("securityProfile", "workloadIdentity", "enabled"),
+            local_accounts_disabled=properties.flag("disableLocalAccounts"),
+            entra_enabled=bool(properties.child("aadProfile")),
+            private_api_server=properties.flag("apiServerAccessProfile", "enablePrivateCluster"),
+            sku=found.text("sku", "name"),
+            untainted_pools=tuple(pool.text("name") for pool in pools if _is_untainted(pool)),
+            pools=tuple(pool.text("name") for pool in pools),
+        )
+
+    def _grafana(self, grafana_id: str) -> GrafanaFacts:
+        try:
+            resource = ResourceId.parse(grafana_id, GRAFANA_TYPE)
+            found = self._get(resource.text, _GRAFANA_API)
+        except OperationError as error:
+            return GrafanaFacts(presence=_presence(error), detail=error.sentence(), id=grafana_id)
+        properties = found.child("properties")
+        return GrafanaFacts(
+            presence=Presence.FOUND,
+            id=grafana_id,
+            location=found.text("location"),
+            endpoint=properties.text("endpoint"),
+            sku=found.text("sku", "name"),
+            major_version=properties.text("grafanaMajorVersion")
+            or properties.text("grafanaVersion").split(".")[0],
+            public_network_access=properties.text("publicNetworkAccess") or "Enabled",
+            principal_id=_principal_of(found),
+            provisioning_state=properties.text("provisioningState"),
+        )
+
+    def _workspace(self, workspace_id: str) -> WorkspaceFacts:
+        try:
+            resource = ResourceId.parse(workspace_id, WORKSPACE_TYPE)
+            found = self._get(resource.text, _WORKSPACE_API)
+        except OperationError as error:
+            return WorkspaceFacts(
+                presence=_presence(error), detail=error.sentence(), id=workspace_id
+            )
+        return WorkspaceFacts(
+            presence=Presence.FOUND,
+            id=workspace_id,
+            location=found.text("location"),
+            query_endpoint=found.text("properties", "metrics", "prometheusQueryEndpoint"),
+        )
+
+    def _group(self, name: str) -> tuple[Presence, str]:
+        try:
+            found = self._get(self._under_subscription(f"/resourceGroups/{name}"), _GROUP_API)
+        except OperationError as error:
+            return _presence(error), ""
+        return Presence.FOUND, found.text("location")
+
+    def _is_unregistered(self, namespace: str) -> bool:
+        """Whether the provider is known not to be registered."""
+        try:
+            found = self._get(self._under_subscription(f"/providers/{namespace}"), _PROVIDER_API)
+        except OperationError:
+            return False
+        # ``Registering`` ends by itself, and its resources can be made meanwhile.
+        return found.text("registrationState") in ("NotRegistered", "Unregistered")
+
+    def _roles(self, scope: str, principal: str) -> tuple[str, ...] | None:
+        """Role definition GUIDs that ``principal`` holds at ``scope`` or above; None: unreadable.
+
+        Through groups too: that is what ``assignedTo`` asks for.
+        """
+        try:
+            assignments = self._get_all(
+                f"{scope}/providers/Microsoft.Authorization/roleAssignments",
+                _AUTHORIZATION_API,
+                filter=f"atScope() and assignedTo('{principal}')",
+            )
+        except OperationError:
+            return None
+        return tuple(
+            sorted(
+                {
+                    one.text("properties", "roleDefinitionId").rsplit("/", 1)[-1].lower()
+                    for one in assignments
+                }
+            )
+        )
+
+    def _may_approve(self, node_resource_group: str) -> bool | None:
+        cluster = ResourceId.parse(self._request.cluster_id or "", CLUSTER_TYPE)
+        try:
+            permissions = self._get_all(
+                f"/subscriptions/{cluster.subscription}/resourceGroups/{node_resource_group}"
+                "/providers/Microsoft.Authorization/permissions",
+                _AUTHORIZATION_API,
+            )
+        except OperationError:
+            return None
+        return any(_permits(one, APPROVE_ACTION) for one in permissions)
+
+    def _quota(self, vm_size: str) -> _Quota:
+        """The vCPU quota of the VM size's family in the region; empty where it is not readable."""
+        location = self._request.location or self._cluster_location()
+        if not location:
+            return _Quota()
+        compute = self._under_subscription("/providers/Microsoft.Compute")
+        try:
+            skus = self._get_all(f"{compute}/skus", _SKU_API, filter=f"location eq '{location}'")
+            sku = next(
+                one
+                for one in skus
+                if one.text("resourceType").lower() == "virtualmachines"
+                and one.text("name").lower() == vm_size.lower()
+            )
+            family = sku.text("family")
+            usage = next(
+                one
+                for one in self._get_all(f"{compute}/locations/{location}/usages", _USAGE_API)
+                if one.text("name", "value").lower() == family.lower()
+            )
+        except (OperationError, StopIteration):
+            return _Quota()
+        cores = next(
+            (
+                one.integer("value")
+                for one in sku.children("capabilities")
+                if one.text("name") == "vCPUs"
+            ),
+            None,
+        )
+        return _Quota(family, usage.integer("limit"), usage.integer("currentValue"), cores)
+
+    def _cluster_location(self) -> str:
+        cluster_id = self._request.cluster_id
+        if not cluster_id:
+            return ""
+        try:
+            return self._get(cluster_id, _CLUSTER_API).text("location")
+        except OperationError:
+            return ""
+
+    def _under_subscription(self, path: str) -> str:
+        return f"/subscriptions/{self._subscription}{path}"
+
+
+def _result(future: "Future[T] | None", default: T) -> T:
+    return default if future is None else future.result()
+
+
+def _presence(error: OperationError) -> Presence:
+    if is_absent(error):
+        return Presence.ABSENT
+    if error.kind in (ExitCode.FORBIDDEN, ExitCode.NOT_AUTHENTICATED, ExitCode.NOT_FOUND):
+        # A subscription that is "not found" is one that the caller cannot see.
+        return Presence.FORBIDDEN
+    return Presence.UNREACHABLE
+
+
+def _principal_of(resource: Document) -> str:
+    """The resource's own identity, or the first of those assigned to it."""
+    identity = resource.child("identity")
+    assigned = identity.child("userAssignedIdentities")
+    principals = (assigned.text(key, "principalId") for key in assigned.fields)
+    return identity.text("principalId") or next((one for one in principals if one), "")
+
+
+def _is_untainted(pool: Document) -> bool:
+    """Whether a pod without tolerations runs there. The taint of a system pool counts too."""
+    taints = pool.texts("nodeTaints")
+    return (pool.text("osType") or "Linux") == "Linux" and not any(
+        taint.endswith((":NoSchedule", ":NoExecute")) for taint in taints
+    )
+
+
+def _permits(permission: Document, action: str) -> bool:
+    """Whether one of the caller's permissions allows ``action`` (Azure RBAC's wildcards)."""
+    return _any_matches(permission.texts("actions"), action) and not _any_matches(
+        permission.texts("notActions"), action
+    )
+
+
+def _any_matches(patterns: Iterable[str], action: str) -> bool:
+    return any(
+        re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), action, re.IGNORECASE)
+        for pattern in patterns
+    )
+
+
+def _caller_of(token: str) -> _Caller:
+    """Who the token says the caller is; nothing where it is opaque.
+
+    The claims are not verified: they only explain errors and pick role assignments to read.
+    """
+    import base64
+
+    parts = token.split(".")
+    if len(parts) != 3:
+        return _Caller()
+    try:
+        padded = parts[1] + "=" * (-len(parts[1]) % 4)
+        claims = Document.parse(base64.urlsafe_b64decode(padded))
+    except ValueError:
+        return _Caller()
+    kind = claims.text("idtyp")
+    if kind not in ("app", "user"):
+        kind = "user" if claims.text("scp") or claims.text("upn") else "app"
+    if not claims.text("oid"):
+        return _Caller()
+    return _Caller(claims.text("oid"), "servicePrincipal" if kind == "app" else "user")
