@@ -56,10 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit status (:class:`operations.errors.ExitCode`)."""
     options = _parser().parse_args(arguments)
     try:
-        # A short-lived process that imports many models: collecting them costs more than the work.
-        gc.disable()
         command = _COMMANDS[Verb(options.verb)]
-        answer = command.answer(options, Session(deadline=getattr(options, "deadline", None)))
+        with Session(deadline=getattr(options, "deadline", None)) as session:
+            answer = command.answer(options, session)
         print(answer.line, flush=True)  # noqa: T201 - the one line of the contract
         return answer.exit_code
     except OperationError as error:
@@ -75,9 +74,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"error: unexpected {type(error).__name__} in {options.verb}: {text}\n"
             f"  fix: run it again with {DEBUG_VARIABLE}=1 for the traceback, and report it",
         )
-    finally:
-        # Nothing is left to collect in a process that ends.
-        gc.freeze()
 
 
 def _survey(options: argparse.Namespace, session: Session) -> _Answer:
@@ -204,7 +200,10 @@ _COMMANDS = {
     ),
     Verb.APPROVE_PRIVATE_ENDPOINT: _Command(
         "approve Grafana's managed private endpoint, refresh Grafana, answer the private address",
-        "pulumi stack export | jq ... | sh operations/run approve-private-endpoint",
+        """echo '{"grafanaId": "<ARM id of the Grafana workspace>", "endpointName": "<endpoint>", """
+        """"privateLinkId": "<ARM id of the Private Link Service>", """
+        """"requestMessage": "<message of the endpoint>"}' | sh operations/run """
+        "approve-private-endpoint",
         _approve_private_endpoint,
         deadline_option="--deadline",
     ),
@@ -346,4 +345,9 @@ def _complain(status: int, text: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # A short-lived process that imports many models: collecting them, during the work and at exit,
+    # takes longer than the work.
+    gc.disable()
+    status = main()
+    gc.freeze()
+    sys.exit(status)

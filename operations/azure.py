@@ -9,10 +9,10 @@ instead. Every failure leaves this module as an :class:`~operations.errors.Opera
 import os
 import re
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from azure.core import PipelineClient
 from azure.core.exceptions import (
@@ -99,12 +99,21 @@ class Azure:
         self.arm_url = os.environ.get(ARM_URL_VARIABLE, "").rstrip("/") or ARM_URL
         self._networks: dict[str, NetworkManagementClient] = {}
         self._dashboards: dict[str, DashboardManagementClient] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._open.close()
 
     @cached_property
     def credential(self) -> DefaultAzureCredential:
         """The credential chain; its own defaults would wait up to 300 s for an answer."""
-        return DefaultAzureCredential(
-            connection_timeout=_CONNECT_SECONDS, read_timeout=_TOKEN_READ_SECONDS, retry_total=1
+        return self._open.enter_context(
+            DefaultAzureCredential(
+                connection_timeout=_CONNECT_SECONDS, read_timeout=_TOKEN_READ_SECONDS, retry_total=1
+            )
         )
 
     def token(self, scope: str) -> tuple[str, int]:
@@ -121,8 +130,10 @@ class Azure:
         if subscription not in self._networks:
             from azure.mgmt.network import NetworkManagementClient
 
-            self._networks[subscription] = NetworkManagementClient(
-                self.credential, subscription, self.arm_url, **self._pipeline_arguments()
+            self._networks[subscription] = self._open.enter_context(
+                NetworkManagementClient(
+                    self.credential, subscription, self.arm_url, **self._pipeline_arguments()
+                )
             )
         return self._networks[subscription]
 
@@ -131,8 +142,10 @@ class Azure:
         if subscription not in self._dashboards:
             from azure.mgmt.dashboard import DashboardManagementClient
 
-            self._dashboards[subscription] = DashboardManagementClient(
-                self.credential, subscription, self.arm_url, **self._pipeline_arguments()
+            self._dashboards[subscription] = self._open.enter_context(
+                DashboardManagementClient(
+                    self.credential, subscription, self.arm_url, **self._pipeline_arguments()
+                )
             )
         return self._dashboards[subscription]
 
@@ -165,7 +178,7 @@ class Azure:
 
     @cached_property
     def _client(self) -> PipelineClient[HttpRequest, HttpResponse]:
-        return PipelineClient(self.arm_url, **self._pipeline_arguments())
+        return self._open.enter_context(PipelineClient(self.arm_url, **self._pipeline_arguments()))
 
     def _pipeline_arguments(self) -> dict[str, Any]:
         """The same short pipeline for all clients, in place of the SDKs' own policies."""

@@ -53,7 +53,9 @@ class Grafana:
         self.endpoint = endpoint.rstrip("/")
         self.workspace_id = workspace_id
         self._session = session
-        self._client = httpx.Client(auth=_Bearer(session.azure), timeout=_TIMEOUT)
+        self._client = session.connections.enter_context(
+            httpx.Client(auth=_Bearer(session.azure), timeout=_TIMEOUT)
+        )
 
     def get(self, path: str, action: str, role: str, **query: str) -> Document:
         """The JSON object at ``path``, which starts with ``/api/``."""

@@ -5,9 +5,10 @@ import json
 import os
 import re
 import secrets
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Self, cast
 
 from operations.clock import Clock
 from operations.requests import OBSERVED_VARIABLE, Message
@@ -28,13 +29,21 @@ class Session:
     """Seconds; None: each operation's own default."""
     observed: str = field(default_factory=lambda: os.environ.get(OBSERVED_VARIABLE, ""))
     """The token that ``observe`` answered for the object this run applies."""
+    connections: ExitStack = field(default_factory=ExitStack)
+    """What is closed when the run ends."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.connections.close()
 
     @cached_property
     def azure(self) -> "Azure":
         """Tokens and Resource Manager."""
         from operations.azure import Azure
 
-        return Azure()
+        return self.connections.enter_context(Azure())
 
     def within(self, default: float) -> float:
         """The deadline in seconds."""
