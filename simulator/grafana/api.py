@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 
+from simulator.arm.roles import GRAFANA_ADMIN, GRAFANA_EDITOR, GRAFANA_VIEWER
 from simulator.grafana import dashboards, data_sources, folders
 from simulator.grafana.errors import GrafanaError, bad_request
 from simulator.grafana.prometheus_source import PrometheusSource
@@ -21,10 +22,6 @@ from simulator.http import MalformedBody, Request, Response
 from simulator.identity import GRAFANA_AUDIENCES, principal_of
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
 from simulator.world import World
-
-GRAFANA_ADMIN = "22926164-76b3-42b3-bc55-97df8dab3e41"
-GRAFANA_EDITOR = "a79a5197-3a5c-4973-a920-486035ffd60f"
-GRAFANA_VIEWER = "60921a7e-fef1-4a43-9b16-a26c52ad4769"
 
 
 class Role(IntEnum):
@@ -358,6 +355,13 @@ ROUTES: tuple[Route, ...] = (
         "/folders/(?P<uid>[^/]+)",
         Role.VIEWER,
         lambda call: folders.by_uid(call.workspace, call.captured["uid"]),
+        "folders:read",
+    ),
+    _route(
+        "GET",
+        "/folders/(?P<uid>[^/]+)/counts",
+        Role.VIEWER,
+        lambda call: folders.counts(call.workspace, call.captured["uid"]),
         "folders:read",
     ),
     _route(

@@ -146,6 +146,24 @@ def remove(workspace: Workspace, uid: str) -> JsonObject:
     return {"message": "Folder deleted"}
 
 
+def counts(workspace: Workspace, uid: str) -> JsonObject:
+    """How much is in a folder, at any depth.
+
+    Raises:
+        GrafanaError: 404.
+    """
+    by_uid(workspace, uid)
+    below = [item for item in workspace.state.folders if _parent(item) == uid]
+    inside = [counts(workspace, as_text(item["uid"])) for item in below]
+    dashboards = sum(item["folderUid"] == uid for item in workspace.state.dashboards)
+    return {
+        "folder": len(below) + sum(as_integer(item["folder"]) for item in inside),
+        "dashboard": dashboards + sum(as_integer(item["dashboard"]) for item in inside),
+        "librarypanel": 0,
+        "alertrule": 0,
+    }
+
+
 def _parent(folder: JsonObject) -> str:
     return as_text(folder.get("parentUid"))
 

@@ -1,7 +1,7 @@
 """What the data source plugins do: reach the server behind a source, and tell what it says.
 
-Every plugin offers a raw proxy, a health check, queries and resources. Grafana's own words are kept,
-as clients must make sense of them: a failed connection is a Go error with the address.
+Every plugin offers a raw proxy, a health check, queries and resources. Grafana's own words are
+kept, as clients must make sense of them: a failed connection is a Go error with the address.
 """
 
 from dataclasses import dataclass
