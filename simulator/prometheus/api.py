@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from urllib.parse import parse_qsl
 
+from simulator.arm.roles import MONITORING_DATA_READER
 from simulator.http import Request, Response
 from simulator.identity import PROMETHEUS_AUDIENCES, principal_of
 from simulator.prometheus.promql import QueryError, Vector, evaluate, parse
@@ -22,8 +23,6 @@ from simulator.pyroscope.recordings import Recorder, Recording
 from simulator.values import JsonObject
 from simulator.world import Resource, World
 
-MONITORING_DATA_READER = "b0d8363b-8ddd-447d-831f-62ca05bff136"
-"""Role definition that allows queries of a workspace; Reader and Owner do not."""
 LOOKBACK_SECONDS = 300.0
 """How long after its last sample a series is still found by an instant query."""
 MAX_POINTS = 11_000
