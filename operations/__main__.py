@@ -200,8 +200,8 @@ _COMMANDS = {
     ),
     Verb.APPROVE_PRIVATE_ENDPOINT: _Command(
         "approve Grafana's managed private endpoint, refresh Grafana, answer the private address",
-        """echo '{"grafanaId": "<ARM id of the Grafana workspace>", "endpointName": "<endpoint>", """
-        """"privateLinkId": "<ARM id of the Private Link Service>", """
+        """echo '{"grafanaId": "<ARM id of the Grafana workspace>", "endpointName": """
+        """"<endpoint>", "privateLinkId": "<ARM id of the Private Link Service>", """
         """"requestMessage": "<message of the endpoint>"}' | sh operations/run """
         "approve-private-endpoint",
         _approve_private_endpoint,

@@ -110,11 +110,11 @@ class Azure:
     @cached_property
     def credential(self) -> DefaultAzureCredential:
         """The credential chain; its own defaults would wait up to 300 s for an answer."""
-        return self._open.enter_context(
-            DefaultAzureCredential(
-                connection_timeout=_CONNECT_SECONDS, read_timeout=_TOKEN_READ_SECONDS, retry_total=1
-            )
+        credential = DefaultAzureCredential(
+            connection_timeout=_CONNECT_SECONDS, read_timeout=_TOKEN_READ_SECONDS, retry_total=1
         )
+        self._open.callback(credential.close)
+        return credential
 
     def token(self, scope: str) -> tuple[str, int]:
         """A bearer token for ``scope`` and when it expires (Unix seconds), cached.
