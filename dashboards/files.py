@@ -43,15 +43,21 @@ def load_file(
         ValueError: one sentence for the person who named the file: it is no dashboard, or needs
             something that cannot be resolved.
     """
-    model = _model(_parse(text))
-    model = _resolve_inputs(model, pyroscope_uid, prometheus_uid)
+    try:
+        model = _prepare(_parse(text), pyroscope_uid, prometheus_uid)
+        model["uid"] = _uid(uid if uid is not None else model.get("uid"))
+        model["title"] = _title(title if title is not None else model.get("title"))
+        return cast("dict[str, object]", json.loads(json.dumps(model, sort_keys=True)))
+    except RecursionError as error:
+        raise ValueError("The dashboard file is nested too deeply to be a dashboard.") from error
+
+
+def _prepare(document: object, pyroscope_uid: str, prometheus_uid: str | None) -> dict[str, object]:
+    model = _resolve_inputs(_model(document), pyroscope_uid, prometheus_uid)
     _preselect(model, pyroscope_uid, prometheus_uid)
     _refuse_unresolved(model)
-    model["id"] = None
     model.pop("version", None)
-    model["uid"] = _uid(uid if uid is not None else model.get("uid"))
-    model["title"] = _title(title if title is not None else model.get("title"))
-    return cast("dict[str, object]", json.loads(json.dumps(model, sort_keys=True)))
+    return model | {"id": None}
 
 
 def _parse(text: str) -> object:
@@ -65,8 +71,6 @@ def _parse(text: str) -> object:
             f"The dashboard file is not JSON: {error.msg} in line {error.lineno}, column "
             f"{error.colno}. Export the dashboard from Grafana again as JSON."
         ) from error
-    except RecursionError as error:
-        raise ValueError("The dashboard file is nested too deeply to be a dashboard.") from error
 
 
 def _model(document: object) -> dict[str, object]:

@@ -121,6 +121,9 @@ def _agents_lost() -> AnnotationQuery:
 
 
 def _json(dashboard: Dashboard) -> dict[str, object]:
-    text = json.dumps(dashboard.build(), cls=JSONEncoder)
-    model = cast("dict[str, object]", json.loads(text)) | {"id": None}
+    built = dashboard.build()
+    for variable in built.templating.list_val or []:
+        # The SDK sets what belongs to interval variables on all, beyond Grafana's schema.
+        variable.auto = variable.auto_min = variable.auto_count = None
+    model = json.loads(json.dumps(built, cls=JSONEncoder)) | {"id": None}
     return cast("dict[str, object]", json.loads(json.dumps(model, sort_keys=True)))

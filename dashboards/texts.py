@@ -10,7 +10,7 @@ _METRICS_DOCS: Final = "https://www.inspektor-gadget.io/docs/latest/gadgets/top_
 
 _HOW_TO_READ: Final = """\
 **A bar is a function; its width is the bytes that were allocated in it and in everything it \
-called, within the time range.** `total` is the root; each bar called the bars that touch it on the \
+called, within the time range.** `total` is the root; a bar called the bars that touch it on the \
 side away from the root. *Self* is what a function allocated itself; *Total* adds its callees.
 
 | You want to know | Look at |
