@@ -87,11 +87,14 @@ class AksCluster(pulumi.ComponentResource):
         self._made = _managed_cluster(self, name, args, args.new) if args.new else None
         if self._made is not None:
             self.id = self._made.id
+            # From the id, which is unknown exactly when the cluster is made again: what is in it
+            # then follows, and is left alone when the cluster is merely updated.
+            self.cluster_name = self.id.apply(lambda _: args.cluster_name)
         elif args.existing is not None:
             self.id = pulumi.Output.from_input(args.existing.id)
+            self.cluster_name = pulumi.Output.from_input(args.cluster_name)
         else:
             raise ValueError(f"{name}: neither an existing cluster nor a new one")
-        self.cluster_name = pulumi.Output.from_input(args.cluster_name)
         self.resource_group_name = pulumi.Output.from_input(args.resource_group_name)
         self.location = pulumi.Output.from_input(args.location)
         self.node_resource_group = pulumi.Output.from_input(args.node_resource_group)

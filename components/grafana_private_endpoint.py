@@ -21,7 +21,7 @@ from operations.requests import Approval, ApprovalRequest, Verb
 class GrafanaPrivateEndpointArgs:
     """From which Grafana to which Private Link Service."""
 
-    workspace_name: str
+    workspace_name: pulumi.Input[str]
     workspace_id: pulumi.Input[str]
     """ARM id of the Grafana workspace."""
     resource_group_name: pulumi.Input[str]

@@ -108,6 +108,7 @@ class GrafanaWorkspace(pulumi.ComponentResource):
 
     id: pulumi.Output[str]
     """ARM id."""
+    workspace_name: pulumi.Output[str]
     endpoint: pulumi.Output[str]
     """URL of Grafana itself, without a trailing slash."""
     principal_id: pulumi.Output[str]
@@ -120,12 +121,16 @@ class GrafanaWorkspace(pulumi.ComponentResource):
         self._made = _workspace(self, name, args, args.new) if args.new else None
         if self._made is not None:
             self.id = self._made.id
+            # From the id, which is unknown exactly when the workspace is made again: what is on it
+            # then follows, and is left alone when the workspace is merely updated.
+            self.workspace_name = self.id.apply(lambda _: args.workspace_name)
             self.endpoint = self._made.properties.apply(lambda found: (found.endpoint).rstrip("/"))
             self.principal_id = self._made.identity.apply(
                 lambda identity: identity.principal_id if identity else ""
             )
         elif args.existing is not None:
             self.id = pulumi.Output.from_input(args.existing.id)
+            self.workspace_name = pulumi.Output.from_input(args.workspace_name)
             self.endpoint = pulumi.Output.from_input(args.existing.endpoint.rstrip("/"))
             self.principal_id = pulumi.Output.from_input(args.existing.principal_id)
         else:
@@ -136,7 +141,12 @@ class GrafanaWorkspace(pulumi.ComponentResource):
             # What waits for this component would no longer wait for what the component waits for.
             pulumi.Stash(f"{name}-ready", input=self.id, opts=pulumi.ResourceOptions(parent=self))
         self.register_outputs(
-            {"id": self.id, "endpoint": self.endpoint, "principalId": self.principal_id}
+            {
+                "id": self.id,
+                "workspaceName": self.workspace_name,
+                "endpoint": self.endpoint,
+                "principalId": self.principal_id,
+            }
         )
 
     @property

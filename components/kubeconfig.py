@@ -13,9 +13,6 @@ from typing import cast
 
 from operations.requests import LAUNCHER, Verb
 
-SERVER_ID_FLAG = "--server-id"
-"""How both ``kubelogin`` and our operation are told which application to get a token for."""
-
 
 def portable(encoded: str) -> str:
     """The kubeconfig in ``encoded`` (base64 of YAML), with our operation in place of kubelogin.
@@ -36,23 +33,15 @@ def _with_own_program(user: Mapping[str, object]) -> Mapping[str, object]:
     settings = _mapping(user.get("user"))
     if "exec" not in settings:
         return user
-    arguments = [str(argument) for argument in _sequence(_mapping(settings["exec"]).get("args"))]
     shell, *launcher = LAUNCHER.split()
     program = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": shell,
-        "args": [*launcher, Verb.KUBE_TOKEN.value, *_server_id(arguments)],
+        "args": [*launcher, Verb.KUBE_TOKEN.value],
         "interactiveMode": "Never",
         "provideClusterInfo": False,
     }
     return {**user, "user": {**settings, "exec": program}}
-
-
-def _server_id(arguments: Sequence[str]) -> Sequence[str]:
-    if SERVER_ID_FLAG not in arguments:
-        return ()
-    position = arguments.index(SERVER_ID_FLAG)
-    return arguments[position : position + 2]
 
 
 def _mapping(value: object) -> Mapping[str, object]:

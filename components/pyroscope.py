@@ -22,24 +22,20 @@ from operations.requests import HeldPrivateLink, PrivateLinkRequest, ReadyPrivat
 
 RELEASE_NAME = "pyroscope"
 """Also the name of its Service, which the agent looks for in its own namespace."""
-PUBLIC_CHART = "oci://ghcr.io/grafana/helm-charts/pyroscope"
 RELEASE_TIMEOUT_SECONDS = 900
 """Image, disk, load balancer, Private Link Service: Helm's 300 s are too short for a new node."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChartArgs:
-    """Where the chart comes from: ``repository`` with ``name``, ``path``, or an OCI address."""
+    """Where the chart comes from, in Helm's own terms."""
 
-    oci: str | None = None
-    """Address of the chart, e.g. ``oci://registry.example/pyroscope``; None: the public one."""
+    chart: str
+    """OCI address, name in ``repository``, or a folder or archive relative to the project."""
     repository: str | None = None
     """URL of a chart repository."""
-    name: str | None = None
-    """Name in ``repository``."""
-    path: str | None = None
-    """Folder or archive, relative to the project."""
-    version: str
+    version: str | None = None
+    """None: the chart's own, for one in the project."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +136,10 @@ class Pyroscope(pulumi.ComponentResource):
         self.url = release.namespace.apply(
             lambda namespace: f"http://{RELEASE_NAME}.{namespace}.svc:{pyroscope_values.PORT}"
         )
-        self.private_link_id = answer(ready, ReadyPrivateLink).apply(lambda link: link.id)
+        self.private_link_id = answer(ready, ReadyPrivateLink).apply(
+            # As it was asked for: the service may spell it in another case.
+            lambda _: args.private_link.id
+        )
         self.private_link_name = pulumi.Output.from_input(args.private_link.name)
         self.register_outputs(
             {
@@ -158,22 +157,15 @@ def _release(
     guard: Command,
     cluster: pulumi.Resource | None,
 ) -> Release:
-    chart = args.chart
-    if chart.path is not None:
-        source, version, repository = chart.path, None, None
-    elif chart.repository is not None:
-        source, version, repository = chart.name or RELEASE_NAME, chart.version, chart.repository
-    else:
-        source, version, repository = chart.oci or PUBLIC_CHART, chart.version, None
     return Release(
         f"{name}-release",
         # Else the engine makes up a name, and the agent finds nobody ("produced zero addresses").
         name=RELEASE_NAME,
         # What the guard answers, so that a replaced guard replaces the release, in the right order.
         namespace=answer(guard, HeldPrivateLink).apply(lambda held: held.namespace),
-        chart=source,
-        version=version,
-        repository_opts={"repo": repository} if repository else None,
+        chart=args.chart.chart,
+        version=args.chart.version,
+        repository_opts={"repo": args.chart.repository} if args.chart.repository else None,
         values=_values(args),
         timeout=RELEASE_TIMEOUT_SECONDS,
         # Helm waits for the pod and for the load balancer's address; without, nobody would say what

@@ -1,9 +1,9 @@
 """The values of the Pyroscope chart: what the product decides, and how further values are merged.
 
 Three layers, the later one winning: defaults that a stack file may override, the stack file's own
-values, and what the product owns because something else relies on it. The chart has no schema, so a
-misspelled value would be ignored in silence: everything here is a path of the public chart 1.15.
-Pure, and without Pulumi: the settings check their values against :func:`owned_paths`.
+values, and what the product owns because something else relies on it (the settings refuse those).
+The chart has no schema and ignores what it does not know: every path here is one of chart 1.15.
+Pure, and without Pulumi.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,42 +14,6 @@ PORT = 4040
 ANNOTATION_PREFIX = "service.beta.kubernetes.io/"
 DATA_DIRECTORY = "/data"
 """The chart's volume, writable for the server's user."""
-
-OWNED_VALUES: Mapping[str, str] = {
-    "pyroscope.image.tag": "gpuobs:pyroscope.imageTag sets it, checked against the agent",
-    "pyroscope.replicaCount": "one server keeps its profiles on its own disk",
-    "pyroscope.service.type": "the private link needs an internal load balancer",
-    "pyroscope.service.port": "the agent pushes to 4040",
-    "pyroscope.fullnameOverride": "the agent looks for the service `pyroscope`",
-    "pyroscope.nameOverride": "the agent looks for the service `pyroscope`",
-    "pyroscope.components": "only a single server has the service `pyroscope` of the agent",
-    "pyroscope.persistence": "gpuobs:pyroscope.storage sets it",
-    "pyroscope.structuredConfig.storage": "gpuobs:pyroscope.storage sets it",
-    "pyroscope.structuredConfig.multitenancy_enabled": "the agent sends no tenant",
-    "pyroscope.structuredConfig.self_profiling.disable_push": "the server would profile itself",
-    "architecture": "only a single server has the service `pyroscope` of the agent",
-    "alloy.enabled": "the agent is the only collector",
-    "minio.enabled": "profiles are kept where gpuobs:pyroscope.storage says",
-}
-"""Chart values that the product owns, by path, each with its reason."""
-
-OWNED_ANNOTATIONS = (
-    f"{ANNOTATION_PREFIX}azure-load-balancer-internal",
-    f"{ANNOTATION_PREFIX}azure-pls-",
-)
-"""Beginnings of the Service annotations that gpuobs:pyroscope.privateLink sets."""
-
-
-def owned_paths(values: Mapping[str, object]) -> Mapping[str, str]:
-    """The paths in ``values`` that the product owns, each with its reason."""
-    found = {path: why for path, why in OWNED_VALUES.items() if _has(values, path.split("."))}
-    annotations = _at(values, ["pyroscope", "service", "annotations"])
-    if isinstance(annotations, Mapping):
-        for key in cast("Mapping[str, object]", annotations):
-            if key.startswith(OWNED_ANNOTATIONS):
-                path = f"pyroscope.service.annotations.{key}"
-                found[path] = "gpuobs:pyroscope.privateLink sets it"
-    return found
 
 
 def private_link_annotations(
@@ -191,8 +155,3 @@ def _at(values: Mapping[str, object], path: Sequence[str]) -> object:
             return None
         here = cast("Mapping[object, object]", here).get(key)
     return here
-
-
-def _has(values: Mapping[str, object], path: Sequence[str]) -> bool:
-    parent = _at(values, path[:-1])
-    return isinstance(parent, Mapping) and path[-1] in parent

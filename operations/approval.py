@@ -70,6 +70,16 @@ def observed_token(request: ApprovalRequest, session: Session) -> str | None:
     return token if is_token_of(token, request) else None
 
 
+def private_address(request: ApprovalRequest, session: Session) -> str:
+    """The endpoint's address as Grafana sees it now; empty where it has none (yet)."""
+    try:
+        return _address_of(_read_endpoint(request, session))
+    except OperationError as error:
+        if error.kind is ExitCode.NOT_FOUND:
+            return ""
+        raise
+
+
 def matching_connection(
     connections: list[PrivateEndpointConnection], request: ApprovalRequest
 ) -> PrivateEndpointConnection | None:

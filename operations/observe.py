@@ -12,6 +12,8 @@ from operations import dashboards, data_sources
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana
 from operations.requests import (
+    PRIVATE_IP_PLACEHOLDER,
+    ApprovalRequest,
     DashboardRequest,
     DataSourceRequest,
     Message,
@@ -40,7 +42,7 @@ def observe(request: ObserveRequest, session: Session) -> Observation:
             partial(approval.observed_token, request.approval, session),
         )
     for name, source in request.data_sources.items():
-        looks[name] = (source, partial(_data_source, source, clients))
+        looks[name] = (source, partial(_data_source, source, request.approval, session, clients))
     for name, dashboard in request.dashboards.items():
         looks[name] = (dashboard, partial(_dashboard, dashboard, clients))
     # A token for all of them, fetched once.
@@ -74,9 +76,28 @@ def _observed(session: Session, name: str, wanted: Message, look: Look) -> tuple
     return token or fresh_token(wanted), ""
 
 
-def _data_source(request: DataSourceRequest, clients: "_Clients") -> str | None:
+def _data_source(
+    request: DataSourceRequest,
+    approval_request: ApprovalRequest | None,
+    session: Session,
+    clients: "_Clients",
+) -> str | None:
+    if PRIVATE_IP_PLACEHOLDER in request.url:
+        address = _private_address(approval_request, session)
+        if not address:
+            return None
+        url = request.url.replace(PRIVATE_IP_PLACEHOLDER, address)
+        request = request.model_copy(update={"url": url})
     grafana = clients.of(request.endpoint, request.workspace_id)
     return data_sources.observed_token(request, grafana)
+
+
+def _private_address(request: ApprovalRequest | None, session: Session) -> str:
+    if request is None:
+        return ""
+    from operations import approval
+
+    return approval.private_address(request, session)
 
 
 def _dashboard(request: DashboardRequest, clients: "_Clients") -> str | None:

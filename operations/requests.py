@@ -25,6 +25,10 @@ class Message(BaseModel):
         """One line of JSON, in declared order; the same for equal messages."""
         return self.model_dump_json(by_alias=True, exclude_none=True)
 
+    def as_observed(self) -> "Message":
+        """What an observed token is made for: all of it, unless a part is compared by itself."""
+        return self
+
 
 class Verb(StrEnum):
     """The verbs of ``python -m operations``; each reads one request and writes one JSON line."""
@@ -257,6 +261,10 @@ class DataSourceRequest(Message):
     url: str
     json_data: Mapping[str, Any] = Field(default_factory=dict)
     adopt: bool = False
+
+    def as_observed(self) -> "DataSourceRequest":
+        """Without the url: at the time of observing, its address may not exist yet."""
+        return self.model_copy(update={"url": ""})
 
 
 class AppliedDataSource(Message):
