@@ -50,6 +50,9 @@ class ExistingGrafana(Section):
     """Name of the workspace."""
     resource_group: ResourceGroupName
     """Its resource group."""
+    private_access: bool = False
+    """Its public network access is off, and you run the program inside a network with a private
+    endpoint to it."""
 
 
 class NewGrafana(Section):

@@ -1,0 +1,178 @@
+"""Checks of the AKS cluster, the private link's resource group, and the GPU quota."""
+
+from collections.abc import Iterator
+
+from components.resource_ids import group_id
+from infra.faults import Fault
+from infra.preflight.finding import Finding, Place, role_assignment
+from infra.preflight.request import first_nodes, most_nodes
+from infra.settings import AzureMonitorMetrics, Credentials, Settings
+from operations.requests import ClusterFacts, Presence, Survey, SurveyRequest
+
+_AT_REST = ("Succeeded", "Failed", "Canceled", "")
+"""Provisioning states in which AKS takes a change."""
+
+
+def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
+    """What keeps a cluster that is there from being used; also one that this stack made before."""
+    if cluster.power_state.lower() == "stopped":
+        yield place.fault(
+            rule="must run; it is stopped",
+            why="a stopped cluster takes no pool, no extension and no release.",
+            fix=f"az aks start {place.options}",
+        )
+    elif cluster.provisioning_state == "Deleting":
+        yield place.fault(
+            rule="must stay; it is being deleted",
+            why="whatever is put into it is deleted with it.",
+            fix="wait until it is gone and name another cluster",
+        )
+    elif cluster.provisioning_state not in _AT_REST:
+        yield place.fault(
+            rule=f"must be at rest; it is {cluster.provisioning_state}",
+            why="AKS refuses a change while another one is under way.",
+            fix=f"wait for it (az aks wait --updated {place.options}), then repeat",
+        )
+    elif cluster.provisioning_state in ("Failed", "Canceled"):
+        yield (
+            f"The last change of cluster {place.name} ended as {cluster.provisioning_state}; where "
+            f"AKS refuses another one, `az aks update {place.options}` repeats it."
+        )
+    if settings.cluster.existing is not None:
+        yield from _check_existing(settings, place, cluster)
+
+
+def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
+    """What must hold of a cluster whose making was not ours."""
+    if not cluster.identity_type:
+        yield place.fault(
+            rule="needs a managed identity; it has a service principal",
+            why="cluster extensions, the agent among them, do not install without one.",
+            fix=f"az aks update --enable-managed-identity {place.options}",
+        )
+    if settings.cluster.credentials is Credentials.ADMIN and cluster.local_accounts_disabled:
+        yield place.fault(
+            rule="`credentials: admin` needs local accounts, which are disabled there",
+            why="AKS refuses to hand out the administrator's kubeconfig.",
+            fix="write `credentials: user`: it works with Entra ID and needs no kubelogin",
+        )
+    if not cluster.untainted_pools and not settings.pyroscope.tolerations:
+        yield place.fault(
+            rule="needs a Linux pool without NoSchedule or NoExecute taints; there is none",
+            why="Pyroscope tolerates no taint: its pod would stay pending, and the release wait "
+            "until it times out.",
+            fix="add one: az aks nodepool add --cluster-name "
+            f"{place.name} --resource-group {place.resource_group} --subscription "
+            f"{place.subscription} --name user1, or write gpuobs:pyroscope.tolerations",
+        )
+    if cluster.sku.lower() == "automatic":
+        yield (
+            f"Cluster {place.name} is an AKS Automatic one, whose deployment safeguards refuse the "
+            "agent's privileged pods unless namespace `gadget` is excluded: az aks safeguards "
+            f"update {place.options} --excluded-ns gadget"
+        )
+    if cluster.private_api_server:
+        yield (
+            f"The API server of cluster {place.name} is private: previews and updates reach it "
+            "only from its network (a peered network, a VPN, a machine inside). From anywhere else the "
+            "release and the namespace fail as unreachable."
+        )
+
+
+def check_metrics(
+    settings: Settings, place: Place, cluster: ClusterFacts, workspace_id: str | None
+) -> Iterator[Finding]:
+    """The metrics add-on of an existing cluster, which Pulumi cannot switch on there."""
+    if cluster.metrics_enabled:
+        return
+    workspace = f" --azure-monitor-workspace-resource-id {workspace_id}" if workspace_id else ""
+    mend = f"az aks update --enable-azure-monitor-metrics {place.options}{workspace}"
+    asked = settings.prometheus.azure_monitor_workspace
+    if settings.inspektor_gadget.azure_monitor is AzureMonitorMetrics.ON:
+        yield place.fault(
+            rule="`inspektorGadget.azureMonitor: on` needs the cluster's metrics add-on, which is "
+            "off",
+            why="without the add-on there is no PodMonitor resource in the cluster, and the "
+            "agent's install fails.",
+            fix=f"{mend} (or leave `azureMonitor` out, and the agent sends no metrics)",
+        )
+    elif settings.inspektor_gadget.azure_monitor is AzureMonitorMetrics.AUTO and asked is not None:
+        yield (
+            f"The metrics add-on of cluster {place.name} is off, so the agent sends no metrics and "
+            f"the dashboard shows the flame graph only. To have both: {mend}"
+        )
+
+
+def check_private_link(
+    settings: Settings, place: Place, survey: Survey, request: SurveyRequest
+) -> Iterator[Finding]:
+    """Whether the connection to the private link can be approved where it will be."""
+    link, cluster = settings.pyroscope.private_link, survey.cluster
+    if link.resource_group is not None:
+        if cluster.principal_id:
+            assign = role_assignment(
+                assignee=cluster.principal_id,
+                kind="ServicePrincipal",
+                role="Network Contributor",
+                scope=group_id(place.subscription, link.resource_group),
+            )
+            yield (
+                f"The identity of cluster {place.name} must be allowed to make the private link in "
+                f"group {link.resource_group}; where it is not, the link never appears: {assign}"
+            )
+        return
+    if link.auto_approval:
+        return
+    if cluster.node_resource_group_restriction.lower() == "readonly":
+        yield place.fault(
+            rule=f"its node resource group {cluster.node_resource_group} is locked (ReadOnly)",
+            why="the private link would be made there, and Azure refuses to approve its connection "
+            "even to an Owner.",
+            fix="put the link into a group of your own (gpuobs:pyroscope.privateLink: "
+            "{ resourceGroup: GROUP }, with Network Contributor there for the cluster's identity), "
+            "or write the subscription of Grafana's endpoint, which the pending connection shows, "
+            "into gpuobs:pyroscope.privateLink.autoApproval",
+        )
+    elif survey.may_approve is False:
+        assign = role_assignment(
+            assignee=survey.caller_object_id or request.provider_object_id or "YOUR-OBJECT-ID",
+            kind="User" if survey.caller_kind == "user" else "ServicePrincipal",
+            role="Network Contributor",
+            scope=group_id(place.subscription, cluster.node_resource_group),
+        )
+        yield place.fault(
+            rule="you must be allowed to approve private link connections in its node resource "
+            f"group {cluster.node_resource_group}",
+            why="Grafana's connection would stay pending and no profile could be read.",
+            fix=assign,
+        )
+
+
+def check_quota(settings: Settings, survey: Survey) -> Iterator[Finding]:
+    """Whether the GPU nodes fit the subscription's quota, which Azure says only after minutes."""
+    pool, limit, per_node = settings.gpu_pool, survey.quota_limit, survey.cores_per_node
+    if not pool.enabled or limit is None or per_node is None or pool.spot is not None:
+        # Spot nodes count against a quota of their own, which the survey does not read.
+        return
+    # A pool that is there already is a part of what is used.
+    made = survey.cluster.presence is Presence.FOUND and pool.name in survey.cluster.pools
+    free = limit if made else limit - (survey.quota_used or 0)
+    first, most = first_nodes(pool) * per_node, most_nodes(pool) * per_node
+    have = f"{free} of {limit}" if not made else f"{limit}"
+    more = (
+        f"ask for more under Quotas in the Azure portal (family {survey.quota_family}), choose "
+        "another vmSize, or fewer nodes"
+    )
+    if first > free:
+        yield Fault(
+            path=f"gpuobs:gpuPool ({pool.vm_size})",
+            rule=f"{first} vCPUs of family {survey.quota_family} are needed; the subscription has "
+            f"{have}",
+            why="Azure refuses the pool, after minutes, with ErrCode_InsufficientVCPUQuota.",
+            fix=more,
+        )
+    elif most > free:
+        yield (
+            f"The GPU pool may grow to {most} vCPUs of family {survey.quota_family}, and the "
+            f"subscription has {have}: the autoscaler stops there. To mend it, {more}."
+        )

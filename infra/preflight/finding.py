@@ -1,0 +1,57 @@
+"""What a check finds: a fault, which stops the update, or a warning, a sentence for the operator."""
+
+from dataclasses import dataclass
+
+from infra.faults import Fault
+
+Finding = Fault | str
+"""A string is a warning."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A resource that was looked up, as messages and ``az`` lines name it."""
+
+    setting: str
+    """Where the stack file names it, e.g. ``gpuobs:cluster.existing``."""
+    kind: str
+    id: str
+
+    @property
+    def name(self) -> str:
+        """The resource's name."""
+        return self.id.rsplit("/", 1)[-1]
+
+    @property
+    def resource_group(self) -> str:
+        """The resource's group."""
+        return self.id.split("/")[4]
+
+    @property
+    def subscription(self) -> str:
+        """The resource's subscription."""
+        return self.id.split("/")[2]
+
+    @property
+    def options(self) -> str:
+        """How ``az`` is told which one."""
+        return (
+            f"--name {self.name} --resource-group {self.resource_group} "
+            f"--subscription {self.subscription}"
+        )
+
+    def __str__(self) -> str:
+        """The setting and the resource."""
+        return f"{self.setting} ({self.kind} {self.name} in group {self.resource_group})"
+
+    def fault(self, *, rule: str, why: str, fix: str) -> Fault:
+        """A fault of this resource."""
+        return Fault(path=str(self), rule=rule, why=why, fix=fix)
+
+
+def role_assignment(*, assignee: str, kind: str, role: str, scope: str) -> str:
+    """The ``az`` line that gives a role; ``kind`` is a principal type."""
+    return (
+        f'az role assignment create --role "{role}" --assignee-object-id {assignee} '
+        f"--assignee-principal-type {kind} --scope {scope}"
+    )

@@ -1,0 +1,113 @@
+"""Checks of the Grafana workspace and of the Azure Monitor workspace that it reads."""
+
+from collections.abc import Iterator
+
+from components.roles import Role
+from infra.preflight.finding import Finding, Place, role_assignment
+from infra.settings import Settings
+from operations.requests import GrafanaFacts, Survey, SurveyRequest
+
+OLDEST_MAJOR_VERSION = 11
+"""The dashboard needs Grafana 11.6."""
+OLDEST_CURRENT_MAJOR_VERSION = 12
+"""Azure retired 11 on 2026-06-15."""
+
+
+def check_grafana(settings: Settings, place: Place, grafana: GrafanaFacts) -> Iterator[Finding]:
+    """What keeps a workspace that is there from being used; also one that this stack made."""
+    if grafana.provisioning_state not in ("Succeeded", ""):
+        ended = grafana.provisioning_state in ("Failed", "Canceled")
+        yield place.fault(
+            rule=f"must be ready; it is {grafana.provisioning_state}",
+            why="Azure makes no private endpoint in a workspace that is not ready, and one thing "
+            "at a time.",
+            fix="see its activity log in the Azure portal for the reason, and mend it"
+            if ended
+            else f"wait for it (az resource wait --updated --ids {place.id}), then repeat",
+        )
+    asked = settings.grafana.create
+    live = _major(grafana)
+    if asked is not None and live is not None and int(asked.major_version) < live:
+        yield place.fault(
+            rule=f"majorVersion is {asked.major_version}, and the workspace runs {live} already",
+            why="Azure upgrades Grafana one way only and refuses to go back.",
+            fix=f'write majorVersion: "{live}" in gpuobs:grafana.create',
+        )
+    if settings.grafana.existing is not None:
+        yield from _check_existing(settings, place, grafana, live)
+
+
+def _check_existing(
+    settings: Settings, place: Place, grafana: GrafanaFacts, live: int | None
+) -> Iterator[Finding]:
+    existing = settings.grafana.existing
+    if grafana.sku and grafana.sku.lower() != "standard":
+        yield place.fault(
+            rule=f"must be of tier Standard; it is {grafana.sku}",
+            why="other tiers have no managed private endpoints, so Grafana could not reach "
+            "Pyroscope.",
+            fix=f"az resource update --ids {place.id} --set sku.name=Standard",
+        )
+    if (
+        grafana.public_network_access.lower() == "disabled"
+        and existing is not None
+        and not existing.private_access
+    ):
+        yield place.fault(
+            rule="must be reachable from where you run this; its public network access is Disabled",
+            why="data sources and dashboard are put there over its URL, which answers only inside "
+            "networks with a private endpoint to it.",
+            fix="run this inside such a network and write gpuobs:grafana.existing.privateAccess: "
+            f"true, or: az resource update --ids {place.id} --set "
+            "properties.publicNetworkAccess=Enabled",
+        )
+    upgrade = f"az resource update --ids {place.id} --set properties.grafanaMajorVersion=12"
+    if live is not None and live < OLDEST_MAJOR_VERSION:
+        yield place.fault(
+            rule=f"must run Grafana 12 or later; it runs {live}",
+            why="the dashboard's flame graph needs Grafana 11.6.",
+            fix=f"{upgrade} (there is no way back)",
+        )
+    elif live is not None and live < OLDEST_CURRENT_MAJOR_VERSION:
+        yield (
+            f"Grafana workspace {place.name} runs major version {live}, which Azure has retired; "
+            f"to upgrade, with no way back: {upgrade}"
+        )
+
+
+def check_caller(place: Place, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    """Whether the caller may put data sources into an existing workspace."""
+    grafana = survey.grafana
+    held = {role.rsplit("/", 1)[-1].lower() for role in grafana.caller_roles}
+    if grafana.roles_known and Role.GRAFANA_ADMIN.value not in held:
+        yield place.fault(
+            rule="you need the role Grafana Admin on it",
+            why="Grafana lets nobody else add data sources; Owner and Contributor do not include "
+            "it.",
+            fix=role_assignment(
+                assignee=survey.caller_object_id or request.provider_object_id or "YOUR-OBJECT-ID",
+                kind="User" if survey.caller_kind == "user" else "ServicePrincipal",
+                role="Grafana Admin",
+                scope=place.id,
+            ),
+        )
+
+
+def check_workspace(place: Place, survey: Survey) -> Iterator[Finding]:
+    """Whether an existing Grafana may read an existing Azure Monitor workspace."""
+    if survey.workspace.grafana_may_read is False and survey.grafana.principal_id:
+        yield place.fault(
+            rule="Grafana's identity needs the role Monitoring Data Reader on it",
+            why="every metrics panel would answer 401.",
+            fix=role_assignment(
+                assignee=survey.grafana.principal_id,
+                kind="ServicePrincipal",
+                role="Monitoring Data Reader",
+                scope=place.id,
+            ),
+        )
+
+
+def _major(grafana: GrafanaFacts) -> int | None:
+    text = grafana.major_version.partition(".")[0]
+    return int(text) if text.isdecimal() else None

@@ -1,0 +1,243 @@
+"""From the facts of a survey to what the program needs to know, or to everything that is wrong."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from infra.faults import ConfigurationError, Fault
+from infra.preflight.cluster import (
+    check_cluster,
+    check_metrics,
+    check_private_link,
+    check_quota,
+)
+from infra.preflight.finding import Finding, Place
+from infra.preflight.grafana import check_caller, check_grafana, check_workspace
+from infra.settings import AzureMonitorMetrics, Settings
+from operations.requests import (
+    ClusterFacts,
+    GrafanaFacts,
+    Presence,
+    Survey,
+    SurveyRequest,
+    WorkspaceFacts,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Existing:
+    """What the program needs to know of things that exist, and what follows from it."""
+
+    subscription_id: str
+    location: str
+    """Region of the resources this stack makes, e.g. ``westeurope``."""
+    cluster: ClusterFacts | None
+    """The existing cluster; None where this stack makes it; the same for the others."""
+    grafana: GrafanaFacts | None
+    workspace: WorkspaceFacts | None
+    azure_monitor_metrics: bool
+    """Whether the agent writes to Azure Monitor (``azureMonitor.enabled``); on a cluster that this
+    stack makes, also whether the metrics add-on is on."""
+    warnings: tuple[str, ...]
+    """Sentences on what works less well than it could."""
+
+
+def judge(settings: Settings, survey: Survey, request: SurveyRequest) -> Existing:
+    """What follows from ``survey``, the answer to ``request``.
+
+    Raises:
+        ConfigurationError: with everything that does not fit.
+    """
+    if survey.problem:
+        raise ConfigurationError([_no_answer(survey.problem)])
+    findings = list(_findings(settings, survey, request))
+    faults = [finding for finding in findings if isinstance(finding, Fault)]
+    if faults:
+        raise ConfigurationError(faults)
+    cluster = survey.cluster if settings.cluster.existing is not None else None
+    return Existing(
+        subscription_id=_subscription(survey, request),
+        location=_location(settings, survey),
+        cluster=cluster,
+        grafana=survey.grafana if settings.grafana.existing is not None else None,
+        workspace=survey.workspace if request.workspace_id is not None else None,
+        azure_monitor_metrics=_azure_monitor_metrics(settings, cluster),
+        warnings=tuple(finding for finding in findings if isinstance(finding, str)),
+    )
+
+
+def _findings(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    yield from _identity(survey, request)
+    yield from _registrations(survey, request)
+    yield from _resource_group(settings, survey, request)
+    yield from _cluster(settings, survey, request)
+    yield from _grafana(settings, survey, request)
+    yield from _workspace(survey, request)
+    yield from check_quota(settings, survey)
+
+
+def _cluster(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    cluster, existing = survey.cluster, settings.cluster.existing is not None
+    place = Place(f"gpuobs:cluster.{_how(existing)}", "cluster", request.cluster_id or "")
+    if existing and (absence := _absence(place, cluster.presence, cluster.detail)) is not None:
+        yield absence
+    if cluster.presence is Presence.FOUND:
+        yield from check_cluster(settings, place, cluster)
+        yield from check_private_link(settings, place, survey, request)
+        if existing:
+            yield from check_metrics(settings, place, cluster, request.workspace_id)
+
+
+def _grafana(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    grafana, existing = survey.grafana, settings.grafana.existing is not None
+    place = Place(f"gpuobs:grafana.{_how(existing)}", "Grafana workspace", request.grafana_id or "")
+    if existing and (absence := _absence(place, grafana.presence, grafana.detail)) is not None:
+        yield absence
+    if grafana.presence is Presence.FOUND:
+        yield from check_grafana(settings, place, grafana)
+        if existing:
+            yield from check_caller(place, survey, request)
+
+
+def _workspace(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    if request.workspace_id is None:
+        return
+    workspace = survey.workspace
+    place = Place(
+        "gpuobs:prometheus.azureMonitorWorkspace.existing",
+        "Azure Monitor workspace",
+        request.workspace_id,
+    )
+    if (absence := _absence(place, workspace.presence, workspace.detail)) is not None:
+        yield absence
+    elif workspace.presence is Presence.FOUND:
+        yield from check_workspace(place, survey)
+
+
+# --- the subscription, the caller, the group ---------------------------------------------------
+
+
+def _no_answer(problem: str) -> Fault:
+    return Fault(
+        path="Azure",
+        rule="must answer to the credentials of this machine",
+        why=f"nothing could be looked up: {problem}",
+        fix="sign in (az login), or set AZURE_CLIENT_ID, AZURE_TENANT_ID and a secret or a "
+        "federated token, and repeat",
+    )
+
+
+def _identity(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    provider, caller = request.provider_object_id.lower(), survey.caller_object_id.lower()
+    if provider and caller and provider != caller:
+        yield (
+            f"The Azure provider works as {request.provider_object_id}, the program's own steps as "
+            f"{survey.caller_object_id}: both need the rights. Set the AZURE_* variables (or `az "
+            "login`) so that both are one."
+        )
+
+
+def _registrations(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    subscription = _subscription(survey, request)
+    if survey.unregistered:
+        lines = "; ".join(
+            f"az provider register --namespace {namespace} --subscription {subscription} --wait"
+            for namespace in survey.unregistered
+        )
+        yield Fault(
+            path=f"subscription {subscription}",
+            rule=f"needs the resource providers {', '.join(survey.unregistered)} registered",
+            why="Azure refuses their resources with MissingSubscriptionRegistration.",
+            fix=lines,
+        )
+
+
+def _resource_group(
+    settings: Settings, survey: Survey, request: SurveyRequest
+) -> Iterator[Finding]:
+    name, subscription = request.resource_group, _subscription(survey, request)
+    if name is None:
+        return
+    path = f"gpuobs:azure.resourceGroup (group {name})"
+    if survey.resource_group is Presence.ABSENT:
+        yield Fault(
+            path=path,
+            rule=f"must be there in subscription {subscription}; it is not",
+            why="the stack's own resources would have no place.",
+            fix="write `create: true` beside its name, or: az group create --name "
+            f"{name} --location REGION --subscription {subscription}",
+        )
+    elif survey.resource_group is Presence.FORBIDDEN:
+        yield Fault(
+            path=path,
+            rule="you must be allowed to read it",
+            why="without the right to read it nothing can be made in it.",
+            fix=f"ask its owner for the role Contributor on group {name}",
+        )
+    elif survey.resource_group is Presence.UNREACHABLE:
+        yield Fault(
+            path=path,
+            rule="must be readable; Azure did not answer",
+            why="whether it is there is not known.",
+            fix="check the network and the proxy of this machine, and repeat",
+        )
+    elif not _location(settings, survey):
+        yield Fault(
+            path="gpuobs:azure.location",
+            rule="needed: neither a cluster nor a resource group tells a region",
+            why="Azure must know where the stack's resources go.",
+            fix="write gpuobs:azure: { location: westeurope }, or another region with GPUs",
+        )
+
+
+def _absence(place: Place, presence: Presence, detail: str) -> Fault | None:
+    """What to say where a lookup did not find the thing; the three cases need three cures."""
+    said = f" Azure says: {detail}" if detail else ""
+    if presence is Presence.ABSENT:
+        return place.fault(
+            rule=f"must be there in subscription {place.subscription}; it is not",
+            why=f"everything else builds on it.{said}",
+            fix="check name, resource group and gpuobs:azure.subscriptionId against: az resource "
+            f"list --name {place.name} --subscription {place.subscription} --output table",
+        )
+    if presence is Presence.FORBIDDEN:
+        return place.fault(
+            rule="you must be allowed to read it",
+            why=f"it may well be there, but Azure does not show it to you.{said}",
+            fix=f"ask its owner for a role such as Contributor on {place.id}, or sign in as "
+            "somebody who has one (az login)",
+        )
+    if presence is Presence.UNREACHABLE:
+        return place.fault(
+            rule="must be readable; Azure did not answer",
+            why=f"whether it is there is not known.{said}",
+            fix="check the network and the proxy of this machine, and repeat",
+        )
+    return None
+
+
+# --- decisions ---------------------------------------------------------------------------------
+
+
+def _how(existing: bool) -> str:
+    return "existing" if existing else "create"
+
+
+def _subscription(survey: Survey, request: SurveyRequest) -> str:
+    return survey.subscription_id or request.subscription_id or request.provider_subscription_id
+
+
+def _location(settings: Settings, survey: Survey) -> str:
+    if settings.azure.location is not None:
+        return settings.azure.location
+    if settings.cluster.existing is not None and survey.cluster.location:
+        return survey.cluster.location
+    return survey.resource_group_location
+
+
+def _azure_monitor_metrics(settings: Settings, cluster: ClusterFacts | None) -> bool:
+    asked = settings.inspektor_gadget.azure_monitor
+    if asked is AzureMonitorMetrics.AUTO:
+        if cluster is not None:
+            return cluster.metrics_enabled
+        return settings.prometheus.azure_monitor_workspace is not None
+    return asked is AzureMonitorMetrics.ON

@@ -1,0 +1,107 @@
+"""What to look up: the existing things that the settings rely on."""
+
+from typing import Protocol
+
+from components.resource_ids import cluster_id, resource_id
+from infra.names import Names
+from infra.settings import GpuPoolSettings, Settings
+from operations.requests import SurveyRequest
+
+GRAFANA = "Microsoft.Dashboard/grafana"
+MONITOR_WORKSPACE = "Microsoft.Monitor/accounts"
+
+
+class ClientConfig(Protocol):
+    """Who the azure-native provider is: what its ``get_client_config`` answers."""
+
+    @property
+    def subscription_id(self) -> str:
+        """The provider's subscription."""
+        ...
+
+    @property
+    def object_id(self) -> str:
+        """The object id of the user or service principal."""
+        ...
+
+
+def survey_request(settings: Settings, names: Names, client_config: ClientConfig) -> SurveyRequest:
+    """Which things ``settings`` rely on.
+
+    A cluster and a Grafana that the stack makes are asked for as well: after the first update they
+    are there, and can have been stopped, or be of a later version than the settings say.
+    """
+    subscription = settings.azure.subscription_id or client_config.subscription_id
+    own_group = own_resource_group(settings)
+    cluster, grafana, workspace = (
+        settings.cluster,
+        settings.grafana,
+        settings.prometheus.azure_monitor_workspace,
+    )
+    cluster_place = (
+        (cluster.existing.resource_group, cluster.existing.name)
+        if cluster.existing is not None
+        else (own_group, (cluster.create.name if cluster.create else None) or names.cluster)
+    )
+    grafana_place = (
+        (grafana.existing.resource_group, grafana.existing.name)
+        if grafana.existing is not None
+        else (own_group, (grafana.create.name if grafana.create else None) or names.grafana)
+    )
+    group = settings.azure.resource_group
+    return SurveyRequest(
+        subscription_id=settings.azure.subscription_id,
+        provider_subscription_id=client_config.subscription_id,
+        provider_object_id=client_config.object_id,
+        namespaces=needed_namespaces(settings),
+        cluster_id=cluster_id(subscription, *cluster_place),
+        grafana_id=resource_id(subscription, grafana_place[0], GRAFANA, grafana_place[1]),
+        workspace_id=None
+        if workspace is None or workspace.existing is None
+        else resource_id(
+            subscription,
+            workspace.existing.resource_group,
+            MONITOR_WORKSPACE,
+            workspace.existing.name,
+        ),
+        resource_group=group.name if group is not None and not group.create else None,
+        gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
+        gpu_node_count=most_nodes(settings.gpu_pool) if settings.gpu_pool.enabled else 0,
+        location=settings.azure.location if cluster.existing is None else None,
+    )
+
+
+def needed_namespaces(settings: Settings) -> tuple[str, ...]:
+    """The resource providers that must be registered in the subscription."""
+    namespaces = [
+        "Microsoft.ContainerService",
+        "Microsoft.KubernetesConfiguration",
+        "Microsoft.Dashboard",
+        "Microsoft.Network",
+    ]
+    workspace = settings.prometheus.azure_monitor_workspace
+    if workspace is not None:
+        namespaces.append("Microsoft.Monitor")
+        if workspace.collect:
+            namespaces.append("Microsoft.Insights")
+    return tuple(namespaces)
+
+
+def own_resource_group(settings: Settings) -> str:
+    """Name of the group that the stack's own resources go to."""
+    if settings.azure.resource_group is not None:
+        return settings.azure.resource_group.name
+    # The settings refuse a new cluster without a group.
+    return settings.cluster.existing.resource_group if settings.cluster.existing else ""
+
+
+def first_nodes(pool: GpuPoolSettings) -> int:
+    """How many nodes the pool has when it is made."""
+    if pool.autoscaling is not None:
+        return pool.autoscaling.min
+    return 1 if pool.count is None else pool.count
+
+
+def most_nodes(pool: GpuPoolSettings) -> int:
+    """How many nodes the pool may have."""
+    return first_nodes(pool) if pool.autoscaling is None else pool.autoscaling.max
