@@ -60,7 +60,9 @@ def request_hash(request: Message) -> str:
     Whole numbers may arrive as floats from the engine; 1 and 1.0 are the same here.
     """
     canonical = json.dumps(
-        _whole_numbers(json.loads(request.as_observed().to_json())), sort_keys=True, separators=(",", ":")
+        _whole_numbers(json.loads(request.as_observed().to_json())),
+        sort_keys=True,
+        separators=(",", ":"),
     )
     return hashlib.sha256(canonical.encode()).hexdigest()[:_HASH_CHARACTERS]
 
