@@ -74,8 +74,8 @@ def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> 
     if cluster.private_api_server:
         yield (
             f"The API server of cluster {place.name} is private: previews and updates reach it "
-            "only from its network (a peered network, a VPN, a machine inside). From anywhere else the "
-            "release and the namespace fail as unreachable."
+            "only from its network (a peered network, a VPN, a machine inside). From anywhere else "
+            "the release and the namespace fail as unreachable."
         )
 
 

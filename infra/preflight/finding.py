@@ -1,4 +1,4 @@
-"""What a check finds: a fault, which stops the update, or a warning, a sentence for the operator."""
+"""What a check finds: a fault, which stops the update, or a warning, which is a sentence."""
 
 from dataclasses import dataclass
 

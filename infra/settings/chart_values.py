@@ -13,12 +13,11 @@ from typing import cast
 from infra.settings.section import Broken, as_mapping, stringified
 
 _IN_SETTINGS = "set it in gpuobs:pyroscope"
-_OWNED = {
+OWNED_VALUES = {
     "namespaceOverride": "leave it out: the agent sends to namespace `gadget`",
     "alloy.enabled": "leave it out: the agent sends its profiles itself",
     "minio.enabled": "leave it out: profiles are kept as `storage` says",
-    "architecture.microservices.enabled": "leave it out: one server is deployed",
-    "architecture.storage": "leave it out: the layout of storage is fixed",
+    "architecture": "leave it out: one server is deployed, with the storage that `storage` says",
     "pyroscope.components": "leave it out: one server is deployed",
     "pyroscope.replicaCount": "leave it out: profiles on a disk or in the pod cannot be shared by "
     "replicas, each would answer with its own part",
@@ -208,7 +207,7 @@ def _holds(values: Mapping[str, object], path: str) -> bool:
 
 
 def _not_mappings(values: Mapping[str, object]) -> Iterator[Broken]:
-    parents = {path.rpartition(".")[0] for path in _OWNED} | {
+    parents = {path.rpartition(".")[0] for path in OWNED_VALUES} | {
         "pyroscope.extraArgs",
         "pyroscope.service.annotations",
         "pyroscope.structuredConfig.limits",
@@ -225,7 +224,7 @@ def _not_mappings(values: Mapping[str, object]) -> Iterator[Broken]:
 
 
 def _owned(values: Mapping[str, object]) -> Iterator[Broken]:
-    for path, fix in _OWNED.items():
+    for path, fix in OWNED_VALUES.items():
         if _holds(values, path):
             yield Broken(
                 fields=(f"values.{path}",),

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
-from infra.settings.section import Broken, Section, Text, exactly_one
+from infra.settings.section import Broken, Section, Text, exactly_one, one_required
 from infra.settings.types import (
     ClusterName,
     KubernetesVersion,
@@ -64,6 +64,8 @@ class NewCluster(Section):
 
 class ClusterSettings(Section):
     """The AKS cluster to measure."""
+
+    model_config = one_required("existing", "create")
 
     existing: ExistingCluster | None = None
     """A cluster that is there already; it stays when the stack goes."""

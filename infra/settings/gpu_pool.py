@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from infra.settings.section import Broken, Section, refuse
+from infra.settings.section import Broken, Described, Section, refuse
 from infra.settings.types import (
     LABEL_KEY_PATTERN,
     DiskSizeGb,
@@ -39,7 +39,7 @@ def _positive_or_current(value: object) -> object:
     return value
 
 
-SpotPrice = Annotated[float, BeforeValidator(_positive_or_current)]
+SpotPrice = Annotated[float, BeforeValidator(_positive_or_current), Described("-1, or more than 0")]
 
 
 class Autoscaling(Section):

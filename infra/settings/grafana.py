@@ -5,9 +5,17 @@ from enum import StrEnum
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
-from infra.settings.section import Broken, Section, Stringified, exactly_one, refuse
+from infra.settings.section import (
+    Broken,
+    Described,
+    Section,
+    Stringified,
+    exactly_one,
+    one_required,
+    refuse,
+)
 from infra.settings.types import (
     GrafanaName,
     GrafanaTitle,
@@ -33,7 +41,15 @@ def _current_major(value: object) -> object:
     return value
 
 
-MajorVersion = Annotated[str, BeforeValidator(_current_major), Stringified()]
+MajorVersion = Annotated[
+    str,
+    BeforeValidator(_current_major),
+    Stringified(),
+    Described(" or ".join(CURRENT_MAJOR_VERSIONS)),
+    WithJsonSchema(
+        {"enum": [*CURRENT_MAJOR_VERSIONS, *(int(major) for major in CURRENT_MAJOR_VERSIONS)]}
+    ),
+]
 
 
 class GrafanaTier(StrEnum):
@@ -129,7 +145,9 @@ def _relative(value: object) -> object:
     return value
 
 
-ProjectFile = Annotated[str, BeforeValidator(_relative)]
+ProjectFile = Annotated[
+    str, BeforeValidator(_relative), Described("a path relative to the project's folder")
+]
 
 
 class DashboardSettings(Section):
@@ -179,6 +197,8 @@ class PrivateEndpointSettings(Section):
 
 class GrafanaSettings(Section):
     """The Grafana workspace and what is put into it."""
+
+    model_config = one_required("existing", "create")
 
     existing: ExistingGrafana | None = None
     """A workspace that is there already; it stays when the stack goes."""

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from infra.settings.section import Broken, Section, exactly_one, refuse
+from infra.settings.section import Broken, Described, Section, exactly_one, one_required, refuse
 from infra.settings.types import MonitorWorkspaceName, ResourceGroupName
 
 
@@ -30,7 +30,11 @@ def _plain_url(value: object) -> object:
     return value
 
 
-PlainUrl = Annotated[str, BeforeValidator(_plain_url)]
+PlainUrl = Annotated[
+    str,
+    BeforeValidator(_plain_url),
+    Described("an http(s) URL without user name, query or blank"),
+]
 
 
 class ExistingAzureMonitorWorkspace(Section):
@@ -51,6 +55,8 @@ class NewAzureMonitorWorkspace(Section):
 
 class AzureMonitorWorkspaceSettings(Section):
     """Azure Monitor's managed Prometheus."""
+
+    model_config = one_required("existing", "create")
 
     existing: ExistingAzureMonitorWorkspace | None = None
     """A workspace that is there already; it stays when the stack goes."""

@@ -62,6 +62,13 @@ class Section(BaseModel):
         return ()
 
 
+@dataclass(frozen=True)
+class Described:
+    """The rule of a type whose check is a function, in words, for the reference."""
+
+    rule: str
+
+
 def refuse(rule: str, why: str, fix: str) -> PydanticCustomError:
     """The error to raise where a value breaks a rule of its own."""
     return PydanticCustomError(
@@ -92,7 +99,11 @@ class Text:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        return {**handler(schema), "pattern": f"^(?:{self.pattern})$"}
+        return {
+            **handler(schema),
+            "pattern": f"^(?:{self.pattern})$",
+            "patternErrorMessage": f"{self.rule}: {self.fix}",
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -172,6 +183,11 @@ def as_mapping(value: object) -> dict[str, object] | None:
         if all(isinstance(key, str) for key in mapping):
             return cast("dict[str, object]", mapping)
     return None
+
+
+def one_required(one: str, other: str) -> ConfigDict:
+    """The part of a section's configuration that tells editors of :func:`exactly_one`."""
+    return ConfigDict(json_schema_extra={"oneOf": [{"required": [one]}, {"required": [other]}]})
 
 
 def exactly_one(section: Section, one: str, other: str, *, why: str, fix: str) -> Iterable[Broken]:
