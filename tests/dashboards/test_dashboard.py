@@ -110,7 +110,7 @@ def test_uid_title_sources_and_owner_are_the_options() -> None:
     assert mapping(known["pyroscope_ds"]["current"])["value"] == "pyroscope-dev"
 
 
-@pytest.mark.handles("trap: dashboard refreshes every 30 s, which folds an open flame graph")
+@pytest.mark.handles("dashboard-from-a-moving-branch")
 @BOTH
 def test_the_dashboard_does_not_refresh_by_itself(dashboard: Json) -> None:
     assert dashboard["refresh"] == ""
@@ -174,7 +174,7 @@ def test_the_variables_are_the_published_ones_and_the_profile_type() -> None:
     assert list(variables(build(OPTIONS))) == names
 
 
-@pytest.mark.handles("trap: dashboard hard-codes one profile type id")
+@pytest.mark.handles("dashboard-from-a-moving-branch")
 def test_the_profile_type_is_discovered_whatever_the_versions_of_agent_and_server() -> None:
     variable = variables(build(OPTIONS))["profile_type"]
     assert mapping(variable["query"])["type"] == "profileType"
@@ -268,6 +268,7 @@ def test_the_way_to_other_stacks_dashboards_keeps_time_and_choices() -> None:
 # --- texts ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.handles("only-later-allocations-are-seen")
 @BOTH
 def test_the_texts_explain_reading_and_limits_and_link_to_documentation(dashboard: Json) -> None:
     guide = str(mapping(panel(dashboard, PanelId.HOW_TO_READ)["options"])["content"])

@@ -230,7 +230,7 @@ def test_a_file_that_cannot_work_is_refused_in_a_sentence(content: object, reaso
     assert reason in refusal(content)
 
 
-@pytest.mark.handles("report: grafana 11620 - dashboard uid of 41 characters")
+@pytest.mark.handles("uid-too-long")
 def test_a_uid_of_41_characters_is_refused_and_of_40_is_not() -> None:
     assert load(document(), uid="u" * 40)["uid"] == "u" * 40
     assert "40" in refusal(document(), uid="u" * 41)

@@ -83,7 +83,6 @@ def test_live_memory_is_allocated_minus_freed_minus_implicitly_freed(check: Chec
     check(PanelId.LIVE_TOTAL, series, "10m", {"{}": 650})
 
 
-@pytest.mark.handles("trap: published dashboard misses the process that never frees")
 def test_a_process_that_has_never_freed_is_present_with_all_it_holds(check: Check) -> None:
     series = {
         counter("alloc", k8s_podname="leaky"): "0+100x10",
@@ -165,7 +164,6 @@ def test_a_pod_that_vanished_ends_its_line_and_leaves_the_total(check: Check) ->
 # --- counted once --------------------------------------------------------------------------------
 
 
-@pytest.mark.handles("trap: one allocation is reported under two scopes")
 def test_an_allocation_that_driver_and_runtime_both_report_counts_once(check: Check) -> None:
     series = {
         counter("alloc", otel_scope_name=DRIVER): "100x10",
@@ -226,7 +224,6 @@ def test_counters_that_restart_together_give_what_the_agent_has_seen_since(check
     check(PanelId.LIVE_BY_POD, RESTARTED, "40m", {pod(): 30})
 
 
-@pytest.mark.handles("trap: a restarted agent makes live memory negative")
 def test_live_memory_is_never_negative_while_an_old_free_counter_lingers(check: Check) -> None:
     # Nothing marks the old series as gone, and nothing has been freed since: Prometheus still
     # answers the old value for five minutes.
