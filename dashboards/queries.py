@@ -69,17 +69,17 @@ def live_by_process() -> str:
 
 def live_by_pod() -> str:
     """Bytes of GPU memory held, one series a pod."""
-    return f"sum {_by(POD)} ({_live()})"
+    return f"sum {_by(POD)} ({live_by_process()})"
 
 
 def live_total() -> str:
     """Bytes of GPU memory held by everything that is selected; one series."""
-    return f"sum({_live()})"
+    return f"sum({live_by_process()})"
 
 
 def top_processes(count: int) -> str:
     """The processes that hold most."""
-    return f"topk({count}, {_live()})"
+    return f"topk({count}, {live_by_process()})"
 
 
 def counted_of_top_processes(metric: str, count: int) -> str:
@@ -109,7 +109,7 @@ def pods_holding_memory() -> str:
 
 def processes_reported() -> str:
     """How many processes the agents report at all; 0 means that nothing is measured."""
-    return f"count({_live()}) or vector(0)"
+    return f"count({live_by_process()}) or vector(0)"
 
 
 def lost_from_sight() -> str:

@@ -234,6 +234,14 @@ def test_each_source_is_asked_with_its_own_spelling_of_the_pod() -> None:
     assert "k8s_podname=~" in str(target(dashboard, PanelId.LIVE_BY_POD)["expr"])
 
 
+@BOTH
+def test_rates_span_at_least_two_samples_of_a_scrape_a_minute(dashboard: Json) -> None:
+    for item in panels(dashboard):
+        for query in objects(item.get("targets")):
+            if "$__rate_interval" in str(query.get("expr")):
+                assert query["interval"] == "1m", item["title"]
+
+
 # --- links ---------------------------------------------------------------------------------------
 
 
