@@ -53,8 +53,9 @@ def approve(request: ApprovalRequest, session: Session) -> Approval:
 def observed_token(request: ApprovalRequest, session: Session) -> str | None:
     """The token of the approval as it is; None where it is not in force.
 
-    A connection that was approved otherwise (automatically, or by hand) carries no token: its name,
-    which is new with every endpoint, stands in for one.
+    A connection that was approved otherwise (automatically, by hand, or by an older program)
+    carries no token of this request, and Azure may refuse to approve it anew: its name, which is
+    new with every endpoint, stands in for one.
     """
     service = private_link.read(session, _private_link_id(request))
     connection = matching_connection(private_link.connections_of(service), request)
@@ -65,9 +66,7 @@ def observed_token(request: ApprovalRequest, session: Session) -> str | None:
     if status != "Approved" or not _address_of(endpoint):
         return None
     token = token_at_end(description)
-    if not token:
-        return derived_token(request, connection.name or "")
-    return token if is_token_of(token, request) else None
+    return token if is_token_of(token, request) else derived_token(request, connection.name or "")
 
 
 def private_address(request: ApprovalRequest, session: Session) -> str:

@@ -10,7 +10,7 @@ from operations import ownership
 from operations.clock import say
 from operations.documents import Document
 from operations.errors import ExitCode, OperationError
-from operations.grafana import Grafana, segment
+from operations.grafana import Grafana, message_of, segment
 from operations.requests import AppliedDashboard, DashboardRequest, Deletion
 from operations.session import Session, is_token_of, token_at_end
 
@@ -28,8 +28,9 @@ def apply(request: DashboardRequest, session: Session) -> AppliedDashboard:
     """
     grafana = Grafana(session, request.endpoint, request.workspace_id)
     token = session.token_for(request)
+    folder = _Folder(grafana, request)
     return grafana.when_allowed(
-        lambda: _apply(grafana, request, token), what=f"the dashboard {request.uid}"
+        lambda: _apply(grafana, request, token, folder), what=f"the dashboard {request.uid}"
     )
 
 
@@ -61,13 +62,15 @@ def observed_token(request: DashboardRequest, grafana: Grafana) -> str | None:
     return token if is_token_of(token, request) else None
 
 
-def _apply(grafana: Grafana, request: DashboardRequest, token: str) -> AppliedDashboard:
+def _apply(
+    grafana: Grafana, request: DashboardRequest, token: str, folder: "_Folder"
+) -> AppliedDashboard:
     live = _by_uid(grafana, request.uid)
     if live is not None:
         _refuse_unless_ours(request, live)
         if observed_token(request, grafana) == token:
             return _answer(grafana, request)
-    made_folder = _ensure_folder(grafana, request)
+    folder.ensure()
     keeps_folder = live is not None and _folder_tag(request) in _tags(live)
     try:
         grafana.request(
@@ -76,7 +79,7 @@ def _apply(grafana: Grafana, request: DashboardRequest, token: str) -> AppliedDa
             f"save the dashboard {request.uid}",
             ROLE,
             body={
-                "dashboard": _marked(request, owns_folder=made_folder or keeps_folder),
+                "dashboard": _marked(request, owns_folder=folder.is_new or keeps_folder),
                 "folderUid": request.folder_uid or "",
                 # A new one must not overwrite somebody else's of the same title.
                 "overwrite": live is not None,
@@ -84,7 +87,7 @@ def _apply(grafana: Grafana, request: DashboardRequest, token: str) -> AppliedDa
             },
         )
     except OperationError as error:
-        if made_folder:
+        if folder.is_new and not error.transient:
             # Without its dashboard nothing would remember that the folder is ours.
             _remove_folder_if_empty(grafana, request.folder_uid or "")
         if error.kind is ExitCode.CONFLICT:
@@ -155,38 +158,47 @@ def _marked(request: DashboardRequest, *, owns_folder: bool) -> Mapping[str, obj
     return {**wanted.fields, "id": None, "uid": request.uid, "tags": tags}
 
 
-def _ensure_folder(grafana: Grafana, request: DashboardRequest) -> bool:
-    """Whether the folder had to be made."""
-    uid = request.folder_uid
-    if not uid:
-        return False
-    action = f"look up the folder {uid}"
-    if grafana.find(f"/api/folders/{segment(uid)}", action, ROLE) is not None:
-        return False
-    if not request.folder_title:
-        raise OperationError(
-            ExitCode.NOT_FOUND,
-            f"The folder with uid {uid!r} does not exist in {grafana.endpoint}.",
-            fix="make it, or give a title so that it is made",
+class _Folder:
+    """The request's folder during one run, which may make it in one attempt and go on in another."""
+
+    def __init__(self, grafana: Grafana, request: DashboardRequest) -> None:
+        self._grafana = grafana
+        self._uid = request.folder_uid or ""
+        self._title = request.folder_title or ""
+        self.is_new = False
+        """Whether it was absent when this run first looked."""
+
+    def ensure(self) -> None:
+        """Make the folder if it does not exist."""
+        if not self._uid or self._exists():
+            return
+        if not self._title:
+            raise OperationError(
+                ExitCode.NOT_FOUND,
+                f"The folder with uid {self._uid!r} does not exist in {self._grafana.endpoint}.",
+                fix="make it, or give a title so that it is made",
+            )
+        self.is_new = True
+        response = self._grafana.request(
+            "POST",
+            "/api/folders",
+            f"make the folder {self._title}",
+            ROLE,
+            body={"uid": self._uid, "title": self._title},
+            accept=lambda status: status < 300 or status in (409, 412),
         )
-    response = grafana.request(
-        "POST",
-        "/api/folders",
-        f"make the folder {request.folder_title}",
-        ROLE,
-        body={"uid": uid, "title": request.folder_title},
-        # 409 and 412: somebody made it in between.
-        accept=lambda status: status < 300 or status in (409, 412),
-    )
-    if response.is_success:
-        return True
-    if grafana.find(f"/api/folders/{segment(uid)}", action, ROLE) is None:
-        raise OperationError(
-            ExitCode.CONFLICT,
-            f"A folder titled {request.folder_title!r} exists under another uid.",
-            fix="choose another folder title (grafana.folder)",
-        )
-    return False
+        if not response.is_success and not self._exists():
+            self.is_new = False
+            raise OperationError(
+                ExitCode.CONFLICT,
+                f"A folder titled {self._title!r} exists under another uid.",
+                why=message_of(response),
+                fix="choose another folder title (grafana.folder)",
+            )
+
+    def _exists(self) -> bool:
+        path = f"/api/folders/{segment(self._uid)}"
+        return self._grafana.find(path, f"look up the folder {self._uid}", ROLE) is not None
 
 
 def _remove_folder_if_empty(grafana: Grafana, uid: str) -> None:

@@ -1,0 +1,199 @@
+"""A simulated Azure for each test, and the command line of the operations, run on it.
+
+One simulator process serves all tests of a worker; each test starts from the seeded world. The
+operations run in the test's own process (a subprocess a call would take most of the time); what
+only a process can show is tested in ``test_process.py``.
+"""
+
+import io
+import ipaddress
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import cast
+
+import pytest
+
+from operations.__main__ import main
+from operations.requests import Message, Verb
+from simulator.testing import FOREIGN, Running, running
+from simulator.values import JsonObject, as_object, as_objects, as_text
+
+SUBSCRIPTION = "11111111-1111-4111-8111-111111111111"
+CALLER = "22222222-2222-4222-8222-222222222222"
+GROUP_ID = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-dev"
+GRAFANA_ID = f"{GROUP_ID}/providers/Microsoft.Dashboard/grafana/grafana-dev"
+CLUSTER_ID = f"{GROUP_ID}/providers/Microsoft.ContainerService/managedClusters/aks-dev"
+WORKSPACE_ID = f"{GROUP_ID}/providers/Microsoft.Monitor/accounts/amw-dev"
+
+GRAFANA_ADMIN = "22926164-76b3-42b3-bc55-97df8dab3e41"
+GRAFANA_VIEWER = "60921a7e-fef1-4a43-9b16-a26c52ad4769"
+
+_guarded: dict[str, bool] = {"on": False, "installed": False}
+
+
+def _refuse_other_addresses(event: str, arguments: tuple[object, ...]) -> None:
+    if not _guarded["on"] or event not in ("socket.connect", "socket.getaddrinfo"):
+        return
+    address = arguments[1] if event == "socket.connect" else arguments[0]
+    host = cast("tuple[object, ...]", address)[0] if isinstance(address, tuple) else address
+    text = host.decode() if isinstance(host, bytes) else str(host)
+    try:
+        loopback = ipaddress.ip_address(text).is_loopback
+    except ValueError:
+        loopback = text == "localhost" or text.startswith("/")
+    if not loopback:
+        raise AssertionError(f"{event} beyond loopback: {text}")
+
+
+@pytest.fixture(autouse=True)
+def no_address_beyond_loopback() -> Iterator[None]:
+    """Every test of the operations fails if anything but loopback is looked up or connected to."""
+    if not _guarded["installed"]:
+        sys.addaudithook(_refuse_other_addresses)
+        _guarded["installed"] = True
+    _guarded["on"] = True
+    yield
+    _guarded["on"] = False
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one run of the command line left."""
+
+    exit_code: int
+    answer: JsonObject
+    stdout: str
+    stderr: str
+
+
+@dataclass
+class Azure:
+    """The simulated Azure as a test sees it."""
+
+    simulator: Running
+
+    @property
+    def endpoint(self) -> str:
+        """The URL of the seeded Grafana."""
+        return as_text(self.grafana_resource()["endpoint"])
+
+    def grafana_resource(self) -> JsonObject:
+        return as_object(self.arm("GET", GRAFANA_ID, "2025-08-01")["properties"])
+
+    def arm(
+        self, method: str, path: str, version: str, body: object = None, ok: bool = True
+    ) -> JsonObject:
+        """A call of Resource Manager as the caller."""
+        with self.simulator.client() as client:
+            response = client.request(method, path, params={"api-version": version}, json=body)
+        assert response.is_success or not ok, f"{method} {path}: {response.text}"
+        return as_object(response.json()) if response.content else {}
+
+    def grafana(self, method: str, path: str, body: object = None, ok: bool = True) -> object:
+        """A call of the seeded Grafana's API as the caller."""
+        with self.simulator.client("ce34e7e5-485f-4d76-964f-b3d2b16d1e4f") as client:
+            response = client.request(method, self.endpoint + path, json=body)
+        assert response.is_success or not ok, f"{method} {path}: {response.text}"
+        return response.json() if response.content else None
+
+    def source(self, uid: str) -> JsonObject:
+        """The data source ``uid``; empty where there is none."""
+        sources = as_objects(self.grafana("GET", "/api/datasources"))
+        return next((one for one in sources if one["uid"] == uid), as_object(None))
+
+    def settings(self, **changes: object) -> None:
+        """Change the world: ``faults``, ``caller``, ``latency``, ..."""
+        self.simulator.control("POST", "settings", changes)
+
+    def fault(self, method: str, path: str, then: JsonObject, **rule: object) -> None:
+        """One fault rule, in place of those before."""
+        self.settings(faults=[{"method": method, "path": path, "then": then, **rule}])
+
+    def calls(self) -> int:
+        """HTTP requests since the reset."""
+        count = self.simulator.inspect()["calls"]
+        assert isinstance(count, int)
+        return count
+
+
+@pytest.fixture(scope="session")
+def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    with running(tmp_path_factory.mktemp("simulator")) as started:
+        yield started
+
+
+@pytest.fixture
+def azure(simulator: Running, monkeypatch: pytest.MonkeyPatch) -> Azure:
+    """The seeded world; this process is pointed at it like a deployment would be."""
+    simulator.control("POST", "settings", {"faults": [], "latency": 0.0})
+    simulator.control("POST", "reset")
+    for name in list(os.environ):
+        if name.startswith((*FOREIGN, "GPUOBS_")):
+            monkeypatch.delenv(name)
+    for name, value in simulator.environment.items():
+        monkeypatch.setenv(name, value)
+    return Azure(simulator)
+
+
+class Operations:
+    """The command line, run on the simulated Azure."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        self._monkeypatch = monkeypatch
+        self._capsys = capsys
+
+    def __call__(
+        self,
+        verb: Verb,
+        request: Message | Mapping[str, object] | str,
+        *options: str,
+        observed: str = "",
+        environment: Mapping[str, str] | None = None,
+    ) -> Result:
+        """Run ``verb``; a traceback on standard error fails the test."""
+        text = request if isinstance(request, str) else _json(request)
+        with self._monkeypatch.context() as patch:
+            patch.setattr("sys.stdin", io.StringIO(text))
+            if observed:
+                patch.setenv("GPUOBS_OBSERVED", observed)
+            for name, value in (environment or {}).items():
+                patch.setenv(name, value)
+            self._capsys.readouterr()
+            exit_code = main([verb.value, *options])
+        out, err = self._capsys.readouterr()
+        assert "Traceback" not in err, err
+        assert out.count("\n") <= 1, f"more than one line on standard output: {out}"
+        return Result(exit_code, as_object(json.loads(out)) if out else {}, out, err)
+
+    def succeed(
+        self,
+        verb: Verb,
+        request: Message | Mapping[str, object] | str,
+        *options: str,
+        observed: str = "",
+    ) -> Result:
+        """Run ``verb``, which must succeed."""
+        result = self(verb, request, *options, observed=observed)
+        assert result.exit_code == 0, result.stderr
+        return result
+
+
+@pytest.fixture
+def operations(
+    azure: Azure, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Operations:
+    del azure
+    return Operations(monkeypatch, capsys)
+
+
+def _json(request: Message | Mapping[str, object]) -> str:
+    return request.to_json() if isinstance(request, Message) else json.dumps(request)
+
+
+def assert_says(text: str, words: Sequence[str]) -> None:
+    """All of ``words`` stand in ``text``."""
+    missing = [word for word in words if word not in text]
+    assert not missing, f"{missing} not in:\n{text}"

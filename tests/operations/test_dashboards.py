@@ -1,0 +1,244 @@
+"""Applying and deleting dashboards and their folder on a Grafana that several stacks share."""
+
+from typing import Any
+
+import pytest
+
+from operations.errors import ExitCode
+from operations.ownership import owner_tag
+from operations.requests import DashboardRequest, Owner, Verb
+from simulator.values import JsonObject, as_object, as_objects, as_text, texts
+from tests.operations.conftest import CLUSTER_ID, GRAFANA_ID, Azure, Operations, assert_says
+
+OWNER = Owner(cluster=CLUSTER_ID.lower(), project="gpuobs", stack="dev")
+OTHER = Owner(cluster=CLUSTER_ID.lower().replace("dev", "prod"), project="gpuobs", stack="prod")
+UID = "AdvancedGPUObservability"
+APPLY, DELETE = Verb.APPLY_DASHBOARD, Verb.DELETE_DASHBOARD
+
+
+def request_for(azure: Azure, **changes: Any) -> DashboardRequest:
+    request = DashboardRequest(
+        endpoint=azure.endpoint,
+        workspace_id=GRAFANA_ID,
+        owner=OWNER,
+        uid=UID,
+        dashboard={"title": "GPU memory", "tags": ["gpu"], "panels": [], "schemaVersion": 41},
+    )
+    return request.model_copy(update=changes)
+
+
+def in_folder(azure: Azure, **changes: Any) -> DashboardRequest:
+    return request_for(azure, folder_uid="folder-dev", folder_title="GPU dev", **changes)
+
+
+def live(azure: Azure, uid: str = UID) -> JsonObject:
+    """The dashboard with its ``meta``; empty where there is none."""
+    return as_object(azure.grafana("GET", f"/api/dashboards/uid/{uid}", ok=False))
+
+
+def content(azure: Azure) -> JsonObject:
+    return as_object(live(azure).get("dashboard"))
+
+
+def versions(azure: Azure) -> list[JsonObject]:
+    answer = as_object(azure.grafana("GET", f"/api/dashboards/uid/{UID}/versions"))
+    return as_objects(answer["versions"])
+
+
+def folders(azure: Azure) -> list[str]:
+    return [as_text(one["uid"]) for one in as_objects(azure.grafana("GET", "/api/folders"))]
+
+
+def save_by_hand(azure: Azure, **fields: object) -> None:
+    body: JsonObject = {"dashboard": {"title": "Mine", "uid": UID, **fields}, "overwrite": True}
+    azure.grafana("POST", "/api/dashboards/db", body)
+
+
+def test_a_dashboard_is_saved_with_owner_tags_and_its_revision_in_the_version(
+    azure: Azure, operations: Operations
+) -> None:
+    result = operations.succeed(APPLY, request_for(azure), observed="0123456789ab-01234567")
+    assert result.answer == {"uid": UID, "url": f"{azure.endpoint}/d/{UID}"}
+    assert content(azure)["title"] == "GPU memory"
+    assert texts(content(azure)["tags"]) == ["gpu", "gpuobs", owner_tag(OWNER)]
+    assert versions(azure)[0]["message"] == "gpuobs 0123456789ab-01234567"
+
+
+def test_applying_the_same_revision_again_makes_no_new_version(
+    azure: Azure, operations: Operations
+) -> None:
+    request = in_folder(azure)
+    asked = {"dashboards": {"one": request.model_dump(by_alias=True)}}
+    tokens = as_object(operations.succeed(Verb.OBSERVE, asked).answer["tokens"])
+    for _ in range(2):
+        operations.succeed(APPLY, request, observed=as_text(tokens["one"]))
+    assert len(versions(azure)) == 1
+
+
+def test_a_dashboard_edited_by_hand_is_put_back(azure: Azure, operations: Operations) -> None:
+    operations.succeed(APPLY, request_for(azure))
+    edited = {**content(azure), "title": "Edited"}
+    azure.grafana("POST", "/api/dashboards/db", {"dashboard": edited, "overwrite": True})
+    operations.succeed(APPLY, request_for(azure))
+    assert content(azure)["title"] == "GPU memory"
+
+
+@pytest.mark.parametrize("marked", [False, True], ids=["made by hand", "another stack's"])
+def test_somebody_elses_dashboard_is_refused_by_uid_and_stays(
+    azure: Azure, operations: Operations, marked: bool
+) -> None:
+    save_by_hand(azure, tags=["gpuobs", owner_tag(OTHER)] if marked else [])
+    before = live(azure)
+    result = operations(APPLY, request_for(azure))
+    assert result.exit_code == ExitCode.CONFLICT
+    whose = owner_tag(OTHER) if marked else "made by hand"
+    assert_says(result.stderr, [repr(UID), "'Mine'", whose, "adopt"])
+    assert live(azure) == before
+
+
+def test_somebody_elses_dashboard_is_taken_over_where_settings_say_adopt(
+    azure: Azure, operations: Operations
+) -> None:
+    save_by_hand(azure, tags=["gpuobs", owner_tag(OTHER)])
+    operations.succeed(APPLY, request_for(azure, adopt=True))
+    assert texts(content(azure)["tags"]) == ["gpu", "gpuobs", owner_tag(OWNER)]
+
+
+def test_a_mark_inside_the_users_own_file_gives_nobody_else_the_dashboard(
+    azure: Azure, operations: Operations
+) -> None:
+    copied = {"title": "Copied", "tags": [owner_tag(OTHER), "gpuobs-folder:x", "kept"]}
+    operations.succeed(APPLY, request_for(azure, dashboard=copied))
+    assert texts(content(azure)["tags"]) == ["kept", "gpuobs", owner_tag(OWNER)]
+
+
+def test_the_stacks_folder_is_made_and_deleted_with_the_dashboard(
+    azure: Azure, operations: Operations
+) -> None:
+    operations.succeed(APPLY, in_folder(azure))
+    assert as_object(live(azure)["meta"])["folderUid"] == "folder-dev"
+    operations.succeed(APPLY, in_folder(azure))
+    assert operations.succeed(DELETE, in_folder(azure)).answer["deleted"] is True
+    assert not live(azure).get("dashboard")
+    assert folders(azure) == []
+
+
+def test_a_folder_that_existed_before_stays(azure: Azure, operations: Operations) -> None:
+    azure.grafana("POST", "/api/folders", {"uid": "folder-dev", "title": "Team"})
+    operations.succeed(APPLY, in_folder(azure))
+    operations.succeed(DELETE, in_folder(azure))
+    assert folders(azure) == ["folder-dev"]
+
+
+def test_a_folder_that_holds_something_else_stays_and_is_named(
+    azure: Azure, operations: Operations
+) -> None:
+    operations.succeed(APPLY, in_folder(azure))
+    other: JsonObject = {"title": "Theirs", "uid": "theirs"}
+    azure.grafana("POST", "/api/dashboards/db", {"dashboard": other, "folderUid": "folder-dev"})
+    result = operations.succeed(DELETE, in_folder(azure))
+    assert_says(result.stderr, ["folder-dev", "stays", "1 dashboard"])
+    assert live(azure, "theirs")["dashboard"]
+
+
+def test_a_folder_made_for_a_dashboard_that_grafana_refuses_is_taken_away_again(
+    azure: Azure, operations: Operations
+) -> None:
+    result = operations(APPLY, in_folder(azure, dashboard={"title": ""}))
+    assert result.exit_code == ExitCode.REJECTED
+    assert_says(result.stderr, ["title cannot be empty"])
+    assert folders(azure) == []
+
+
+def test_a_folder_that_does_not_exist_and_has_no_title_is_named(
+    azure: Azure, operations: Operations
+) -> None:
+    result = operations(APPLY, request_for(azure, folder_uid="nowhere"))
+    assert result.exit_code == ExitCode.NOT_FOUND
+    assert_says(result.stderr, ["'nowhere'"])
+
+
+def test_a_dashboard_moved_by_hand_is_moved_back(azure: Azure, operations: Operations) -> None:
+    operations.succeed(APPLY, in_folder(azure))
+    moved = {"dashboard": content(azure), "folderUid": "", "overwrite": True}
+    azure.grafana("POST", "/api/dashboards/db", moved)
+    operations.succeed(APPLY, in_folder(azure))
+    assert as_object(live(azure)["meta"])["folderUid"] == "folder-dev"
+
+
+@pytest.mark.handles("things-left-behind")
+def test_deleting_a_dashboard_again_succeeds(azure: Azure, operations: Operations) -> None:
+    operations.succeed(APPLY, request_for(azure))
+    assert operations.succeed(DELETE, request_for(azure)).answer["deleted"] is True
+    assert operations.succeed(DELETE, request_for(azure)).answer["deleted"] is False
+
+
+@pytest.mark.handles("fixed-names-collide")
+def test_deleting_leaves_another_stacks_dashboard_and_its_folder_alone(
+    azure: Azure, operations: Operations
+) -> None:
+    operations.succeed(APPLY, in_folder(azure, owner=OTHER))
+    before = live(azure)
+    result = operations.succeed(DELETE, in_folder(azure))
+    assert result.answer["deleted"] is False
+    assert_says(result.stderr, ["left alone", owner_tag(OTHER)])
+    assert live(azure) == before
+    assert folders(azure) == ["folder-dev"]
+
+
+def test_deleting_a_dashboard_on_a_grafana_that_is_gone_succeeds(
+    azure: Azure, operations: Operations
+) -> None:
+    request = in_folder(azure)
+    azure.arm("DELETE", GRAFANA_ID, "2025-08-01")
+    assert operations.succeed(DELETE, request).answer["deleted"] is False
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_an_editor_role_that_does_not_count_yet_is_waited_for(
+    azure: Azure, operations: Operations, status: int
+) -> None:
+    request = request_for(azure)
+    azure.fault("POST", ".*/dashboards/db", {"status": status}, service="grafana", count=3)
+    result = operations.succeed(APPLY, request)
+    assert_says(result.stderr, ["waiting for the dashboard", str(status)])
+
+
+def test_an_editor_role_that_never_comes_is_named(azure: Azure, operations: Operations) -> None:
+    request = request_for(azure)
+    azure.fault("GET", ".*/dashboards/.*", {"status": 403}, service="grafana", count=None)
+    result = operations(APPLY, request, "--deadline", "30")
+    assert result.exit_code == ExitCode.FORBIDDEN
+    assert_says(result.stderr, ["after 30 s", "'Grafana Editor'", GRAFANA_ID])
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"status": 429, "headers": {"Retry-After": "2"}},
+        {"status": 502},
+        {"drop": "before"},
+        {"drop": "after"},
+    ],
+    ids=["throttled", "bad gateway", "dropped before", "dropped after"],
+)
+@pytest.mark.parametrize("path", [".*/dashboards/db", ".*/folders"])
+def test_one_bad_answer_does_not_fail_the_dashboard(
+    azure: Azure, operations: Operations, path: str, then: dict[str, object]
+) -> None:
+    request = in_folder(azure)
+    azure.fault("POST", path, then, service="grafana")
+    operations.succeed(APPLY, request)
+    assert content(azure)["title"] == "GPU memory"
+    assert as_object(live(azure)["meta"])["folderUid"] == "folder-dev"
+
+
+def test_a_title_or_version_clash_is_explained(azure: Azure, operations: Operations) -> None:
+    request = request_for(azure)
+    body = {"message": "A dashboard with the same name in the folder already exists"}
+    azure.fault(
+        "POST", ".*/dashboards/db", {"status": 412, "body": body}, service="grafana", count=None
+    )
+    result = operations(APPLY, request)
+    assert result.exit_code == ExitCode.CONFLICT
+    assert_says(result.stderr, [body["message"], "grafana.folder"])
