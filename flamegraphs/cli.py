@@ -1,0 +1,381 @@
+"""The command line: ``python -m flamegraphs hotspots|diff|render``.
+
+Modules are imported when their command runs, because ``--help`` and small files should answer at
+once. What can go wrong, and the exit status of each, is in `errors`.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from flamegraphs.errors import OK, FlameGraphError, GrowthOverLimit, NoSamples, UsageError
+from flamegraphs.units import size
+
+if TYPE_CHECKING:
+    from flamegraphs.hotspots import Hotspots
+    from flamegraphs.profile import Profile
+    from flamegraphs.sources.pyroscope import Server
+    from flamegraphs.window import Window
+
+_STATUSES = """\
+exit status:
+  0  done                              5  the server has no such profile type
+  1  another failure, explained        6  no samples in the window
+  2  arguments that do not fit         7  a file that is not a profile
+  3  the server cannot be reached      8  growth beyond --fail-on-growth
+  4  not authorised
+"""
+_OPERANDS = """\
+A and B are files or, with a source, what to ask it for: {SELECTOR}, @FROM..UNTIL or both, e.g.
+  diff --stack dev @now-2h..now-1h @now-1h..now
+  diff --stack dev '{k8s_podName="old"}' '{k8s_podName="new"}'
+What an operand leaves out is taken from the options.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit status; failures are printed, never raised."""
+    parser = _parser()
+    options = parser.parse_args(arguments)
+    try:
+        options.run(options)
+    except FlameGraphError as error:
+        print(f"flamegraphs: {error}", file=sys.stderr)
+        return error.status
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has seen enough; nothing more may be written to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return 130
+    return OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m flamegraphs",
+        description="Read GPU memory profiles: which function allocates, what grew, a flame graph.",
+        epilog=_STATUSES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    hotspots = _command(commands, "hotspots", "functions by the bytes attributed to them", _hotspots)
+    _add_file(hotspots)
+    _add_report(hotspots)
+    _add_source(hotspots)
+
+    diff = _command(commands, "diff", "what grew and shrank between two profiles", _diff, _OPERANDS)
+    diff.add_argument("before", metavar="A", help="the first file, window or selector")
+    diff.add_argument("after", metavar="B", help="the second one")
+    diff.add_argument(
+        "--fail-on-growth",
+        metavar="PERCENT|BYTES",
+        help="exit with status 8 where the whole grew by more, e.g. 10%% or 512MiB",
+    )
+    _add_report(diff)
+    _add_source(diff)
+
+    render = _command(commands, "render", "a flame graph as a page, a picture or another file", _render)
+    _add_file(render)
+    render.add_argument(
+        "--format",
+        choices=("html", "svg", "folded", "pprof", "speedscope"),
+        help="what to write (default: html, or what the ending of --output says)",
+    )
+    render.add_argument(
+        "-o", "--output", metavar="FILE", help="where to write it; - is standard output (default)",
+        default="-",
+    )
+    render.add_argument("--title", help="the heading (default: what the profile was read from)")
+    _add_units(render)
+    _add_source(render)
+    return parser
+
+
+def _command(
+    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    name: str,
+    text: str,
+    run: object,
+    more: str = "",
+) -> argparse.ArgumentParser:
+    command = commands.add_parser(
+        name,
+        help=text,
+        description=f"Show {text}." if name != "render" else "Write a flame graph.",
+        epilog=more + ("\n" if more else "") + _STATUSES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_file(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "file",
+        nargs="?",
+        help="pprof (gzip or not), folded stacks or Pyroscope's flame graph JSON; - is standard input",
+    )
+
+
+def _add_units(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--binary", action="store_true", help="write sizes in GiB (2^30) instead of GB (10^9)"
+    )
+    command.add_argument(
+        "--gpu-memory",
+        type=_size,
+        default="80GB",
+        metavar="SIZE",
+        help="memory of one GPU; more allocated than this earns a note (default: 80GB)",
+    )
+
+
+def _add_report(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--json", action="store_true", help="write JSON for machines")
+    command.add_argument(
+        "--limit", type=_positive, default=20, metavar="N", help="rows to show (default: 20)"
+    )
+    _add_units(command)
+
+
+def _add_source(command: argparse.ArgumentParser) -> None:
+    source = command.add_argument_group("source", "instead of a file")
+    where = source.add_mutually_exclusive_group()
+    where.add_argument("--stack", metavar="NAME", help="the Grafana that this Pulumi stack made")
+    where.add_argument("--grafana", metavar="URL", help="a Grafana; needs --data-source")
+    where.add_argument("--pyroscope", metavar="URL", help="a Pyroscope, e.g. port-forwarded")
+    source.add_argument("--data-source", metavar="UID", help="uid of Grafana's Pyroscope source")
+    query = command.add_argument_group("query", "for a source; a file is read whole")
+    query.add_argument(
+        "--from", dest="start", metavar="TIME", help="now-30m, RFC 3339 or epoch (default: now-1h)"
+    )
+    query.add_argument("--until", metavar="TIME", help="end of the window (default: now)")
+    query.add_argument("--selector", metavar="SELECTOR", help="""labels, e.g. '{node="a"}'""")
+    query.add_argument("--pod", help="only this pod")
+    query.add_argument("--namespace", help="only this namespace")
+    query.add_argument("--process", metavar="COMM", help="only processes of this name")
+    query.add_argument(
+        "--profile-type", metavar="ID", help="a full type id (default: GPU memory allocations)"
+    )
+    command.add_argument(
+        "--sample-type", metavar="NAME", help="which value of a pprof file to take"
+    )
+
+
+def _size(text: str) -> int:
+    try:
+        return size(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or not 0 < int(text) < 10**9:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of rows.")
+    return int(text)
+
+
+# ---- the commands ----
+
+
+def _hotspots(options: argparse.Namespace) -> None:
+    from flamegraphs import report
+
+    found = _summed(_one(options))
+    if options.json:
+        text = report.hotspots_json(found, limit=options.limit, gpu_memory=options.gpu_memory)
+    else:
+        text = report.hotspots_text(
+            found, limit=options.limit, gpu_memory=options.gpu_memory, binary=options.binary
+        )
+    _print(text)
+
+
+def _diff(options: argparse.Namespace) -> None:
+    from flamegraphs import report
+    from flamegraphs.diff import Limit, diff, exceeds, growth_text
+    from flamegraphs.units import amount
+
+    try:
+        limit = Limit.parse(options.fail_on_growth) if options.fail_on_growth else None
+    except ValueError as error:
+        raise UsageError(f"--fail-on-growth: {error}") from error
+    before, after = (_summed(profile) for profile in _two(options))
+    found = diff(before, after)
+    if options.json:
+        text = report.diff_json(found, limit=options.limit, gpu_memory=options.gpu_memory)
+    else:
+        text = report.diff_text(
+            found, limit=options.limit, gpu_memory=options.gpu_memory, binary=options.binary
+        )
+    _print(text)
+    if limit and exceeds(found, limit):
+        unit = after.profile.unit or before.profile.unit
+        growers = [change for change in found.changes if change.growth > 0]
+        most = max(growers, key=lambda change: change.growth, default=None)
+        blame = (
+            f" Most of it: {report.printable(most.name)}, "
+            f"+{amount(most.growth, unit, binary=options.binary)}."
+            if most
+            else ""
+        )
+        raise GrowthOverLimit(
+            f"The whole grew by {amount(found.growth, unit, binary=options.binary)} "
+            f"({growth_text(found)}), more than the {limit.text} allowed by --fail-on-growth.{blame}"
+        )
+
+
+def _render(options: argparse.Namespace) -> None:
+    from flamegraphs.render import write
+
+    chosen = options.format or write.format_of(options.output)
+    profile = _one(options)
+    _require_samples(profile)
+    title = options.title or f"Flame graph of {profile.facts.get('source', 'a profile')}"
+    write.write(
+        profile,
+        chosen,
+        options.output,
+        title=title,
+        gpu_memory=options.gpu_memory,
+        binary=options.binary,
+    )
+
+
+# ---- where profiles come from ----
+
+
+def _one(options: argparse.Namespace) -> "Profile":
+    server = _server(options)
+    if server is None:
+        if options.file is None:
+            raise UsageError("Name a file, or a source: --stack, --grafana or --pyroscope.")
+        return _read(options.file, options)
+    if options.file is not None:
+        raise UsageError("Name a file or a source, not both.")
+    return _ask(server, options, options.selector or "", _window(options))
+
+
+def _two(options: argparse.Namespace) -> "tuple[Profile, Profile]":
+    server = _server(options)
+    if server is None:
+        return _read(options.before, options), _read(options.after, options)
+    found: list[Profile] = []
+    for operand in (options.before, options.after):
+        labels, _, span = operand.partition("@") if operand.startswith("@") else _split(operand)
+        if operand.startswith("@"):
+            labels, span = "", operand[1:]
+        start, _, end = span.partition("..")
+        found.append(
+            _ask(
+                server,
+                options,
+                labels or options.selector or "",
+                _window(options, start or None, end or None),
+            )
+        )
+    return found[0], found[1]
+
+
+def _split(operand: str) -> tuple[str, str, str]:
+    labels, at, span = operand.rpartition("}@")
+    if at:
+        return labels + "}", "@", span
+    if operand.startswith("{") and operand.endswith("}"):
+        return operand, "", ""
+    raise UsageError(
+        f"{operand!r} says neither labels nor a window; write {{k8s_podName=\"a\"}}, "
+        "@now-2h..now-1h or both."
+    )
+
+
+def _server(options: argparse.Namespace) -> "Server | None":
+    if options.data_source and not options.grafana:
+        raise UsageError("--data-source belongs to --grafana.")
+    if options.stack:
+        from flamegraphs.sources import stack
+
+        return stack.server(options.stack)
+    if options.grafana:
+        if not options.data_source:
+            raise UsageError("--grafana needs --data-source, the uid of its Pyroscope source.")
+        from flamegraphs.sources import grafana
+
+        return grafana.server(options.grafana, options.data_source)
+    if options.pyroscope:
+        if not options.pyroscope.startswith(("http://", "https://")):
+            raise UsageError(f"{options.pyroscope} is no URL; write http://localhost:4040.")
+        from flamegraphs.sources.pyroscope import Server
+
+        return Server(url=options.pyroscope, name=f"Pyroscope at {options.pyroscope.rstrip('/')}")
+    return None
+
+
+def _read(path: str, options: argparse.Namespace) -> "Profile":
+    unused = [
+        flag
+        for flag, value in (
+            ("--from", options.start),
+            ("--until", options.until),
+            ("--selector", options.selector),
+            ("--pod", options.pod),
+            ("--namespace", options.namespace),
+            ("--process", options.process),
+            ("--profile-type", options.profile_type),
+        )
+        if value is not None
+    ]
+    if unused:
+        raise UsageError(f"{', '.join(unused)}: a file is read whole; filters need a source.")
+    from flamegraphs.files import read_file
+
+    return read_file(path, options.sample_type)
+
+
+def _ask(server: "Server", options: argparse.Namespace, labels: str, window: "Window") -> "Profile":
+    if options.sample_type is not None:
+        raise UsageError("--sample-type is for pprof files; a source takes --profile-type.")
+    from flamegraphs.sources.pyroscope import Query, fetch
+    from flamegraphs.sources.selector import Filters
+
+    query = Query(
+        window=window,
+        selector=labels,
+        filters=Filters(options.pod, options.namespace, options.process),
+        profile_type=options.profile_type,
+    )
+    return fetch(server, query, datetime.now(UTC))
+
+
+def _window(
+    options: argparse.Namespace, start: str | None = None, end: str | None = None
+) -> "Window":
+    from flamegraphs.window import window
+
+    return window(
+        start or options.start or "now-1h", end or options.until or "now", datetime.now(UTC)
+    )
+
+
+def _summed(profile: "Profile") -> "Hotspots":
+    from flamegraphs.hotspots import hotspots
+
+    _require_samples(profile)
+    return hotspots(profile)
+
+
+def _require_samples(profile: "Profile") -> None:
+    if not len(profile.stacks):
+        source = profile.facts.get("source", "The profile")
+        raise NoSamples(f"{source}: it is a profile, but without a single sample.")
+
+
+def _print(text: str) -> None:
+    # Names come from strangers: one that the terminal's encoding lacks must not end the report.
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+    sys.stdout.buffer.flush()

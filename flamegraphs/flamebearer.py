@@ -1,0 +1,162 @@
+"""Reads Pyroscope's flame graph JSON ("flamebearer"), in both forms its API answers with.
+
+``/pyroscope/render`` has plain numbers in ``flamebearer.levels``; ``SelectMergeStacktraces`` has
+``flamegraph.levels[].values`` with numbers as strings. A level is a row of nodes of four numbers:
+distance from the end of the node before, total, self, index of the name.
+
+A server merges what is too small to send into nodes called ``other``. They are kept, as what has
+been cut from the answer, never as a function.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from flamegraphs.errors import NotAProfile
+from flamegraphs.limits import MAX_FRAMES, MAX_JSON
+from flamegraphs.profile import MAX_TOTAL, Functions, Profile, hold, trim_roots
+
+_OTHER = "other"
+
+
+@dataclass(frozen=True)
+class _Node:
+    start: int
+    total: int
+    name: str
+    parent: "_Node | None"
+    depth: int
+
+
+class _Write(Protocol):
+    def __call__(self, node: _Node, value: int, extra: str | None = None) -> None: ...
+
+
+def read(data: bytes) -> Profile:
+    """Read a flame graph; raises `NotAProfile` where the JSON is none, or its nodes do not fit."""
+    if len(data) > MAX_JSON:
+        raise NotAProfile(f"Its JSON is larger than the {MAX_JSON >> 20} MiB that are read.")
+    try:
+        answer: object = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise NotAProfile(f"It is not JSON: {error}.") from error
+    document = _object(answer)
+    metadata = _object(document.get("metadata"))
+    if metadata.get("format") == "double":
+        raise NotAProfile("It is a comparison of two profiles; give the two to `diff` instead.")
+    graph = _object(document.get("flamebearer") or document.get("flamegraph") or document)
+    names, levels = graph.get("names"), graph.get("levels")
+    if not isinstance(names, list) or not isinstance(levels, list):
+        raise NotAProfile("Its JSON is no flame graph: `names` and `levels` are missing.")
+    stacks, values, functions, truncated = _stacks(
+        [str(name) for name in cast("list[object]", names)],
+        [_numbers(level) for level in cast("list[object]", levels)],
+    )
+    table, kinds = functions.table(truncated)
+    name, unit = metadata.get("name"), metadata.get("units")
+    return Profile(
+        table,
+        kinds,
+        hold(stacks, values),
+        name if isinstance(name, str) else "",
+        unit if isinstance(unit, str) else "",
+    )
+
+
+def _object(value: object) -> Mapping[str, object]:
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _numbers(level: object) -> list[int]:
+    values = _object(level).get("values", []) if isinstance(level, dict) else level
+    if not isinstance(values, list):
+        raise NotAProfile("A level of the flame graph is not a list of numbers.")
+    numbers: list[int] = []
+    for value in cast("list[object]", values):
+        if isinstance(value, bool) or not isinstance(value, int | str):
+            raise NotAProfile(f"A level of the flame graph has {value!r} for a number.")
+        try:
+            number = int(value)
+        except ValueError:
+            raise NotAProfile("A level of the flame graph has text for a number.") from None
+        if not 0 <= number <= MAX_TOTAL:
+            raise NotAProfile(f"A level of the flame graph has {number}: out of range.")
+        numbers.append(number)
+    if len(numbers) % 4:
+        raise NotAProfile("A level of the flame graph is not made of nodes of four numbers.")
+    return numbers
+
+
+def _stacks(
+    names: Sequence[str], levels: Sequence[Sequence[int]]
+) -> tuple[list[list[int]], list[int], Functions, set[int]]:
+    functions = Functions()
+    truncated: set[int] = set()
+    stacks: list[list[int]] = []
+    values: list[int] = []
+    written = 0
+
+    def write(node: _Node, value: int, extra: str | None = None) -> None:
+        nonlocal written
+        written += node.depth + 1
+        if written > MAX_FRAMES:
+            raise NotAProfile("Its stacks are too deep to be those of a program.")
+        stack = [extra] if extra else []
+        step: _Node | None = node
+        while step and step.parent:  # the root, "total", is no function
+            stack.append(step.name)
+            step = step.parent
+        indices = [functions.index(name) for name in trim_roots(stack)]
+        if stack and stack[0] == _OTHER:
+            truncated.add(indices[0])
+        stacks.append(indices)
+        values.append(value)
+
+    above: list[_Node] = []
+    missing: list[int] = []
+    for depth, level in enumerate(levels):
+        here: list[_Node] = []
+        covered = [0] * len(above)
+        place = end = 0
+        left_over: list[int] = []
+        for at in range(0, len(level), 4):
+            gap, total, own, name = level[at : at + 4]
+            start, end = end + gap, end + gap + total
+            if name >= len(names):
+                raise NotAProfile(f"A node has name {name}, but there are {len(names)} names.")
+            if own > total or end > MAX_TOTAL:
+                raise NotAProfile(f"A node of {names[name]!r} is larger than what it is part of.")
+            parent = None
+            if depth:
+                while place < len(above) and end > above[place].start + above[place].total:
+                    place += 1
+                if place == len(above) or start < above[place].start:
+                    if total == 0:
+                        continue
+                    raise NotAProfile(f"A node of {names[name]!r} lies under no other.")
+                parent = above[place]
+                covered[place] += total
+            elif at:
+                raise NotAProfile("Its first level has more than the one node for the whole.")
+            node = _Node(start, total, names[name], parent, depth)
+            here.append(node)
+            left_over.append(total - own)
+            if own:
+                write(node, own)
+        _write_missing(above, missing, covered, write)
+        above, missing = here, left_over
+    _write_missing(above, missing, [0] * len(above), write)
+    return stacks, values, functions, truncated
+
+
+def _write_missing(
+    nodes: Sequence[_Node], children: Sequence[int], covered: Sequence[int], write: _Write
+) -> None:
+    """Keep what nodes have for children that were not sent."""
+    for node, expected, sent in zip(nodes, children, covered, strict=True):
+        if sent > expected:
+            raise NotAProfile(f"The parts of {node.name!r} are more than the whole.")
+        if sent < expected:
+            write(node, expected - sent, _OTHER)
+

@@ -1,0 +1,140 @@
+"""The common model of a profile: a table of functions, and stacks as arrays of indices into it.
+
+Every format is read into this, and every answer is computed from it. Stacks are handed out in
+batches, so that a profile of millions of samples is summed up without being held in memory twice.
+
+Not here: what a function is attributed (`hotspots`), the tree (`tree`), any file format.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flamegraphs.names import NO_STACK, Kind, kind_of, normalise
+
+IntArray = NDArray[np.int64]
+FrameArray = NDArray[np.int32]
+
+MAX_TOTAL = 2**63 - 1
+"""Sums are kept in 64 bits; values that add up to more are refused rather than wrapped."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some samples: stack ``i`` is ``frames[offsets[i]:offsets[i + 1]]``, leaf first, never empty."""
+
+    frames: FrameArray
+    offsets: IntArray
+    values: IntArray
+
+    def rows(self) -> IntArray:
+        """The sample each entry of ``frames`` belongs to."""
+        return np.repeat(np.arange(len(self.values)), np.diff(self.offsets))
+
+
+class Stacks(Protocol):
+    """Samples that can be read any number of times."""
+
+    def __len__(self) -> int:
+        """Number of samples."""
+        ...
+
+    def batches(self, samples: IntArray | None = None) -> Iterator[Batch]:
+        """Yield all samples, or those at the given ascending positions, in order."""
+        ...
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One measurement of one unit over a set of stacks."""
+
+    functions: Sequence[str]
+    """Normalised names, each once."""
+    kinds: NDArray[np.uint8]
+    """The `Kind` of each function."""
+    stacks: Stacks
+    sample_type: str
+    """What was counted, e.g. ``malloc``; empty where the format does not say."""
+    unit: str
+    """``bytes``, ``nanoseconds``, ``count``...; empty where the format does not say."""
+    facts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Where it comes from, for the header of a report, in order: ``window``, ``selector``, ..."""
+    notes: Sequence[str] = ()
+    """What a reader has to know about how this was read."""
+
+
+class Functions:
+    """Collects names into a table without repetition."""
+
+    def __init__(self) -> None:
+        self._index: dict[str, int] = {}
+
+    def index(self, name: str) -> int:
+        """Return the place of a name in any of its spellings."""
+        return self._index.setdefault(normalise(name), len(self._index))
+
+    def table(self, truncated: Iterable[int] = ()) -> tuple[list[str], NDArray[np.uint8]]:
+        """Return the names and their kinds; ``truncated`` are the indices that are no function."""
+        names = list(self._index)
+        kinds = np.fromiter(map(kind_of, names), np.uint8, len(names))
+        kinds[list(truncated)] = Kind.TRUNCATED
+        return names, kinds
+
+
+class HeldStacks:
+    """Stacks held in memory as three arrays."""
+
+    SIZE = 4096
+
+    def __init__(self, frames: FrameArray, offsets: IntArray, values: IntArray) -> None:
+        self._all = Batch(frames, offsets, values)
+
+    def __len__(self) -> int:
+        return len(self._all.values)
+
+    def batches(self, samples: IntArray | None = None) -> Iterator[Batch]:
+        """See `Stacks`."""
+        chosen = np.arange(len(self)) if samples is None else samples
+        frames, offsets, values = self._all.frames, self._all.offsets, self._all.values
+        for start in range(0, len(chosen), self.SIZE):
+            part = chosen[start : start + self.SIZE]
+            lengths = offsets[part + 1] - offsets[part]
+            yield Batch(
+                frames[ranges(offsets[part], lengths)], offsets_of(lengths), values[part]
+            )
+
+
+def hold(stacks: Iterable[Sequence[int]], values: Sequence[int]) -> HeldStacks:
+    """Pack stacks (leaf first) and their values into arrays."""
+    held = list(stacks)
+    lengths = np.fromiter(map(len, held), np.int64, len(held))
+    frames = np.fromiter((frame for stack in held for frame in stack), np.int32)
+    return HeldStacks(frames, offsets_of(lengths), np.array(values, np.int64))
+
+
+def trim_roots(stack: list[str]) -> list[str]:
+    """Drop the nameless frames that some agents append at the root of a leaf-first stack.
+
+    A stack with no frame left keeps one, because its value still counts.
+    """
+    end = len(stack)
+    while end and not stack[end - 1].strip():
+        end -= 1
+    return stack[:end] or [NO_STACK]
+
+
+def ranges(starts: IntArray, lengths: IntArray) -> IntArray:
+    """Return ``[start, start + length)`` of every pair, one after another."""
+    total = int(lengths.sum())
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(total)
+
+
+def offsets_of(lengths: IntArray) -> IntArray:
+    """Return where each of the consecutive pieces starts, and where the last one ends."""
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets

@@ -1,0 +1,1 @@
+"""Where a profile is asked for over the network; imported only when one is."""

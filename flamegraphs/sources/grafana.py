@@ -1,0 +1,67 @@
+"""Reaches Pyroscope through Grafana's data source proxy, with the user's Azure credentials.
+
+The server itself has no public address: Azure Managed Grafana holds the private link to it, and
+whoever may see a dashboard there (Grafana Viewer) may query through it.
+"""
+
+from collections.abc import Generator
+from urllib.parse import quote, urlsplit
+
+import httpx
+
+from flamegraphs.errors import NotAuthorised, UsageError
+from flamegraphs.sources.pyroscope import Server
+
+AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
+"""The application id of Azure Managed Grafana, the same in every tenant."""
+
+
+def server(endpoint: str, data_source: str) -> Server:
+    """Return the Pyroscope behind a data source's uid; raises `UsageError` for a URL without TLS."""
+    if urlsplit(endpoint).scheme != "https":
+        raise UsageError(f"{endpoint}: a token is sent to Grafana, so its URL has to be https.")
+    return Server(
+        url=f"{endpoint.rstrip('/')}/api/datasources/proxy/uid/{quote(data_source, safe='')}",
+        name=f"Pyroscope (data source {data_source} of {endpoint.rstrip('/')})",
+        unreachable_hint=(
+            "See that Grafana's address and the data source's uid are right, and that Grafana's "
+            "managed private endpoint to Pyroscope is approved."
+        ),
+        forbidden_hint=(
+            "The identity you are signed in with needs the role Grafana Viewer on this workspace "
+            "(a new assignment takes some minutes to count)."
+        ),
+        auth=_AzureToken(),
+    )
+
+
+class _AzureToken(httpx.Auth):
+    """Adds a token of the first Azure credential that is there, got when it is first needed."""
+
+    def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
+        request.headers["Authorization"] = f"Bearer {self._token()}"
+        yield request
+
+    def __init__(self) -> None:
+        self._value: str | None = None
+
+    def _token(self) -> str:
+        if self._value is None:
+            # 0.2 s that a query of a server without Azure should not wait for.
+            from azure.core.exceptions import AzureError
+            from azure.identity import DefaultAzureCredential
+
+            credential = DefaultAzureCredential(
+                connection_timeout=5, read_timeout=10, retry_total=1
+            )
+            try:
+                self._value = credential.get_token(f"{AUDIENCE}/.default").token
+            except AzureError as error:
+                first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason"
+                raise NotAuthorised(
+                    f"No Azure credential gives a token for Grafana: {first} Sign in with "
+                    "`az login`, or set the variables of a service principal."
+                ) from error
+            finally:
+                credential.close()
+        return self._value

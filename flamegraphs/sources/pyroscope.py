@@ -1,0 +1,311 @@
+"""Asks a Pyroscope server for a profile over its query API (Connect, versions 1.15 to 1.19).
+
+``SelectMergeProfile`` is asked first: its answer is pprof and nothing is cut from it. A server or a
+proxy that does not offer it is asked for a flame graph instead, whose truncation is reported.
+
+Not here: who asks (`grafana` adds credentials), what the profile says.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import cast
+
+import httpx
+
+from flamegraphs import flamebearer, pprof
+from flamegraphs.errors import (
+    FlameGraphError,
+    NoSamples,
+    NotAProfile,
+    NotAuthorised,
+    TypeAbsent,
+    Unreachable,
+    UsageError,
+)
+from flamegraphs.limits import MAX_FILE
+from flamegraphs.merge import merge
+from flamegraphs.profile import Profile
+from flamegraphs.profile_pb2 import SelectMergeProfileRequest
+from flamegraphs.sources.selector import Filters, selector
+from flamegraphs.window import Window
+
+_SERVICE = "/querier.v1.QuerierService/"
+_LONGEST = timedelta(days=1)
+"""``limits.max_query_length`` of the server, as it comes."""
+_LOOK_BACK = timedelta(days=7)
+"""``limits.max_query_lookback`` of the server, as it comes."""
+_NOT_OFFERED = frozenset({404, 405, 415, 501})
+_GATEWAY = frozenset({502, 503, 504})
+_TIMEOUT = httpx.Timeout(60, connect=10)
+
+
+@dataclass(frozen=True)
+class Server:
+    """A Pyroscope, and how it is reached."""
+
+    url: str
+    """Where its API begins, e.g. ``http://localhost:4040`` or a Grafana's data source proxy."""
+    name: str
+    """How a message calls it."""
+    unreachable_hint: str = "Is the address right, and is the server running?"
+    forbidden_hint: str = "The server asks for credentials that this command does not have."
+    auth: httpx.Auth | None = None
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked for."""
+
+    window: Window
+    selector: str = ""
+    filters: Filters = Filters()
+    profile_type: str | None = None
+    """A full type id; None finds the type of GPU memory allocations (``malloc`` in ``bytes``)."""
+
+
+@dataclass(frozen=True)
+class _Type:
+    id: str
+    sample_type: str
+    unit: str
+
+    def measures_allocations(self) -> bool:
+        return self.sample_type == "malloc" and self.unit == "bytes"
+
+
+def fetch(server: Server, query: Query, now: datetime) -> Profile:
+    """Return the profile of a query.
+
+    Where agents before and after the change of the type's id have pushed, both are added up. A
+    window longer than the server answers at once is asked for in pieces.
+
+    Raises `Unreachable`, `NotAuthorised`, `TypeAbsent`, `NoSamples`, or `FlameGraphError` for an
+    answer that says something else.
+    """
+    with httpx.Client(auth=server.auth, timeout=_TIMEOUT) as http:
+        api = _Api(http, server)
+        labels: Sequence[str] = ()
+        if query.filters.given():
+            labels = api.label_names(query.window)
+        labels_text = selector(query.selector, query.filters, labels)
+        types = _resolve(api, query, now)
+        found = [
+            profile
+            for profile_type in types
+            for piece in query.window.pieces(_LONGEST)
+            if (profile := api.profile(profile_type.id, labels_text, piece)) is not None
+        ]
+    if not found:
+        raise NoSamples(
+            f"{server.name} has profiles of type {types[0].id}, but no samples from "
+            f"{query.window} for {labels_text}. Widen the window with --from, or check the selector."
+        )
+    merged = merge(found)
+    return replace(
+        merged,
+        sample_type=types[0].sample_type,
+        unit=types[0].unit,
+        facts={
+            "source": server.name,
+            "window": str(query.window),
+            "selector": labels_text,
+            "profile type": " + ".join(profile_type.id for profile_type in types),
+        },
+        notes=sorted({note for profile in found for note in profile.notes}),
+    )
+
+
+def _resolve(api: "_Api", query: Query, now: datetime) -> list[_Type]:
+    """Find the wanted types in the window, and tell an absent type from a quiet window."""
+    here = api.profile_types(query.window)
+    if wanted := _matching(here, query.profile_type):
+        return wanted
+    try:
+        recent = api.profile_types(Window(now - _LOOK_BACK, now))
+    except NotAuthorised:
+        raise
+    except FlameGraphError:
+        recent = []  # A shorter look-back of the server's own: judge by the window alone.
+    if wanted := _matching(recent, query.profile_type):
+        raise NoSamples(
+            f"{api.name} has profiles of type {wanted[0].id}, but none from {query.window}. "
+            "Widen the window with --from, and see that the workload allocated GPU memory in it."
+        )
+    known = ", ".join(sorted({t.id for t in [*here, *recent]})) or "none at all"
+    what = query.profile_type or "GPU memory allocations (malloc in bytes)"
+    raise TypeAbsent(
+        f"{api.name} has no profile type for {what}; it has {known}. Either nothing allocated GPU "
+        "memory while the agent ran, or the agent's profiles do not reach the server: look at the "
+        "agent's log, and see that the server's version speaks the agent's protocol."
+    )
+
+
+def _matching(types: Sequence[_Type], wanted: str | None) -> list[_Type]:
+    if wanted is None:
+        return [found for found in types if found.measures_allocations()]
+    return [found for found in types if found.id == wanted]
+
+
+class _Api:
+    """The calls of the query API, with their failures in plain words."""
+
+    def __init__(self, http: httpx.Client, server: Server) -> None:
+        self._http = http
+        self._server = server
+        self.name = server.name
+
+    def profile_types(self, window: Window) -> list[_Type]:
+        start, end = window.milliseconds
+        answer = self._json("ProfileTypes", {"start": start, "end": end})
+        types = [
+            _Type(_text(item, "ID"), _text(item, "sampleType"), _text(item, "sampleUnit"))
+            for item in _objects(answer.get("profileTypes"))
+        ]
+        return sorted(types, key=lambda found: found.id)
+
+    def label_names(self, window: Window) -> list[str]:
+        start, end = window.milliseconds
+        names = self._json("LabelNames", {"matchers": [], "start": start, "end": end}).get("names")
+        return [str(name) for name in cast("list[object]", names)] if isinstance(names, list) else []
+
+    def profile(self, type_id: str, labels: str, window: Window) -> Profile | None:
+        """Return the merged profile, or None where there are no samples."""
+        start, end = window.milliseconds
+        request = SelectMergeProfileRequest(
+            profile_type_id=type_id, label_selector=labels, start=start, end=end
+        )
+        status, body = self._send(
+            "POST",
+            _SERVICE + "SelectMergeProfile",
+            content=request.SerializeToString(),
+            headers={"Content-Type": "application/proto"},
+        )
+        if status in _NOT_OFFERED:
+            return self._flame_graph(type_id, labels, window)
+        self._expect_ok(status, body)
+        if not body:
+            return None
+        profile = self._read(pprof.read, body)
+        return profile if len(profile.stacks) else None
+
+    def _flame_graph(self, type_id: str, labels: str, window: Window) -> Profile | None:
+        start, end = window.milliseconds
+        query = {
+            "query": type_id + labels,
+            "from": str(start),
+            "until": str(end),
+            "format": "json",
+        }
+        status, body = self._send("GET", "/pyroscope/render", params=query)
+        self._expect_ok(status, body)
+        profile = self._read(flamebearer.read, body)
+        note = "The server offers no whole profile (SelectMergeProfile); this is its flame graph."
+        return replace(profile, notes=[note]) if len(profile.stacks) else None
+
+    def _read(self, reader: Callable[[bytes], Profile], body: bytes) -> Profile:
+        try:
+            return reader(body)
+        except NotAProfile as error:
+            raise Unreachable(
+                f"{self.name} answered with something that is no profile. {error} "
+                f"{self._server.unreachable_hint}"
+            ) from error
+
+    def _json(self, method: str, request: Mapping[str, object]) -> Mapping[str, object]:
+        status, body = self._send("POST", _SERVICE + method, json=request)
+        self._expect_ok(status, body)
+        try:
+            answer: object = json.loads(body)
+        except (ValueError, RecursionError):
+            answer = None
+        if not isinstance(answer, dict):
+            raise Unreachable(
+                f"{self.name} answered {method} with something other than JSON: this is no "
+                f"Pyroscope. {self._server.unreachable_hint}"
+            )
+        return cast("dict[str, object]", answer)
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        content: bytes | None = None,
+        json: object = None,
+        params: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> tuple[int, bytes]:
+        url = self._server.url.rstrip("/") + path
+        try:
+            with self._http.stream(
+                method, url, content=content, json=json, params=params, headers=headers
+            ) as response:
+                parts: list[bytes] = []
+                size = 0
+                for part in response.iter_bytes():
+                    size += len(part)
+                    if size > MAX_FILE:
+                        raise FlameGraphError(
+                            f"{self.name} answers with more than the {MAX_FILE >> 20} MiB that are "
+                            "read. Take a shorter window or a narrower selector."
+                        )
+                    parts.append(part)
+        except (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError) as error:
+            reason = str(error) or type(error).__name__
+            raise Unreachable(
+                f"{self.name} cannot be reached: {reason}. {self._server.unreachable_hint}"
+            ) from error
+        if 300 <= response.status_code < 400:
+            # Grafana sends whoever it does not know to its login page.
+            raise NotAuthorised(
+                f"{self.name} sent us elsewhere ({response.status_code}), as a login does. "
+                f"{self._server.forbidden_hint}"
+            )
+        return response.status_code, b"".join(parts)
+
+    def _expect_ok(self, status: int, body: bytes) -> None:
+        if status < 300:
+            return
+        said = _message(body)
+        if status in (401, 403):
+            raise NotAuthorised(
+                f"{self.name} refused the query ({status}: {said}). {self._server.forbidden_hint}"
+            )
+        if status in _GATEWAY or status == 404:
+            raise Unreachable(
+                f"{self.name} does not answer as a Pyroscope ({status}: {said}). "
+                f"{self._server.unreachable_hint}"
+            )
+        if status == 400:
+            raise UsageError(f"{self.name} does not accept the query: {said}.")
+        raise FlameGraphError(f"{self.name} failed to answer ({status}: {said}). Try again later.")
+
+
+def _objects(value: object) -> list[Mapping[str, object]]:
+    if not isinstance(value, list):
+        return []
+    return [
+        cast("dict[str, object]", item)
+        for item in cast("list[object]", value)
+        if isinstance(item, dict)
+    ]
+
+
+def _text(item: Mapping[str, object], key: str) -> str:
+    value = item.get(key, "")
+    return value if isinstance(value, str) else ""
+
+
+def _message(body: bytes) -> str:
+    """What an error's body says, in one short line."""
+    text = body[:2000].decode("utf-8", "replace")
+    try:
+        answer: object = json.loads(body)
+    except (ValueError, RecursionError):
+        answer = None
+    if isinstance(answer, dict):
+        text = _text(cast("dict[str, object]", answer), "message") or text
+    line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return line[:300].rstrip(".") or "no reason given"

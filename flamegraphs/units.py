@@ -1,0 +1,59 @@
+"""How amounts are written for people: scaled, with their unit, three digits that matter."""
+
+_DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
+_BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_SIZES = {
+    unit.lower(): base**power
+    for base, units in ((1000, _DECIMAL), (1024, _BINARY))
+    for power, unit in enumerate(units)
+}
+_TIMES = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
+
+
+def amount(value: int, unit: str, *, binary: bool = False) -> str:
+    """Write a value: ``55.1 GB``, or ``51.3 GiB`` with ``binary``; other units as they are.
+
+    >>> amount(55_100_000_000, "bytes")
+    '55.1 GB'
+    """
+    if value < 0:
+        return "-" + amount(-value, unit, binary=binary)
+    if unit == "bytes":
+        base, units = (1024, _BINARY) if binary else (1000, _DECIMAL)
+        power = 0
+        # 999.5 would be written as 1000.
+        while power + 1 < len(units) and value >= 0.9995 * base ** (power + 1):
+            power += 1
+        return f"{_digits(value / base**power, whole=power == 0)} {units[power]}"
+    if unit == "nanoseconds":
+        size, name = next(((s, n) for s, n in _TIMES if value >= 0.9995 * s), _TIMES[-1])
+        return f"{_digits(value / size, whole=size == 1)} {name}"
+    return f"{value:,} {unit}".rstrip()
+
+
+def size(text: str) -> int:
+    """Read ``512MiB``, ``80 GB`` or ``1048576`` as bytes; raises ValueError for anything else."""
+    text = text.strip()
+    number = text.rstrip("bBkKmMgGtTpPeEiI ")
+    unit = text[len(number) :].strip().lower() or "b"
+    if unit not in _SIZES or not number.replace(".", "", 1).isdecimal():
+        raise ValueError(f"{text!r} is no size; write it like 512MiB, 2GB or 1048576.")
+    return int(float(number) * _SIZES[unit])
+
+
+def unit_text(unit: str, *, binary: bool) -> str:
+    """Explain the unit in a header."""
+    if unit != "bytes":
+        return unit or "not stated by the file"
+    return "bytes; 1 GiB = 2^30 bytes" if binary else "bytes; 1 GB = 10^9 bytes"
+
+
+def percent(fraction: float) -> str:
+    """Write a share: ``92.4 %``."""
+    return f"{100 * fraction:.1f} %"
+
+
+def _digits(value: float, *, whole: bool) -> str:
+    if whole or value >= 99.95:
+        return f"{value:.0f}"
+    return f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
