@@ -1,0 +1,360 @@
+"""From the settings of a stack to the arguments of its components: plain mapping, no resource.
+
+One function a component, named after it, in the order of the program.
+"""
+
+from dataclasses import dataclass, replace
+
+import pulumi
+
+from components.aks_cluster import (
+    AksCluster,
+    AksClusterArgs,
+    ClusterCredentials,
+    ExistingClusterArgs,
+    NewClusterArgs,
+)
+from components.gpu_node_pool import (
+    AutoscalingArgs,
+    EvictionPolicy,
+    GpuDriver,
+    GpuNodePoolArgs,
+    OsSku,
+    SpotArgs,
+)
+from components.grafana_dashboard import FolderArgs, GrafanaDashboardArgs
+from components.grafana_data_sources import (
+    GrafanaDataSourcesArgs,
+    PrometheusSourceArgs,
+    PyroscopeSourceArgs,
+)
+from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaPrivateEndpointArgs
+from components.grafana_target import GrafanaTargetArgs
+from components.grafana_workspace import (
+    ExistingGrafanaArgs,
+    GrafanaRole,
+    GrafanaRoleArgs,
+    GrafanaWorkspace,
+    GrafanaWorkspaceArgs,
+    NewGrafanaArgs,
+    PrincipalArgs,
+    PrincipalType,
+)
+from components.inspektor_gadget import InspektorGadget, InspektorGadgetArgs
+from components.managed_prometheus import (
+    CollectionArgs,
+    ExistingWorkspaceArgs,
+    ManagedPrometheus,
+    ManagedPrometheusArgs,
+)
+from components.pyroscope import ChartArgs, DiskArgs, PrivateLinkArgs, Pyroscope, PyroscopeArgs
+from components.pyroscope_values import PORT
+from infra.dashboard import dashboard_model
+from infra.settings import DEFAULT_OCI_CHART, AzureMonitorWorkspaceSettings, ChartSettings
+from infra.stack import Stack
+
+ONE_NODE = 1
+"""GPU nodes where neither a count nor autoscaling is set."""
+
+
+# --- the cluster and what runs in it -----------------------------------------------------------
+
+
+def cluster(stack: Stack, group: pulumi.Input[str]) -> AksClusterArgs:
+    """The cluster, found or made."""
+    settings = stack.settings.cluster
+    existing, create = settings.existing, settings.create
+    new = None
+    if create is not None:
+        new = NewClusterArgs(
+            dns_prefix=stack.names.dns_prefix,
+            system_pool_vm_size=create.system_pool.vm_size,
+            system_pool_count=create.system_pool.count,
+            azure_monitor_metrics=stack.existing.azure_monitor_metrics,
+            kubernetes_version=create.kubernetes_version,
+            tags=stack.tags,
+        )
+    return AksClusterArgs(
+        cluster_name=stack.cluster,
+        resource_group_name=existing.resource_group if existing else group,
+        location=stack.cluster_location,
+        node_resource_group=stack.node_resource_group,
+        credentials=ClusterCredentials(settings.credentials.value),
+        existing=ExistingClusterArgs(id=stack.cluster_id) if existing else None,
+        new=new,
+    )
+
+
+def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
+    """The GPU nodes."""
+    settings = stack.settings.gpu_pool
+    autoscaling = spot = count = None
+    if settings.autoscaling is not None:
+        limits = settings.autoscaling
+        autoscaling = AutoscalingArgs(min_count=limits.min, max_count=limits.max)
+    else:
+        count = ONE_NODE if settings.count is None else settings.count
+    if settings.spot is not None:
+        policy = EvictionPolicy(settings.spot.eviction_policy.value)
+        spot = SpotArgs(max_price=settings.spot.max_price, eviction_policy=policy)
+    return GpuNodePoolArgs(
+        cluster_name=aks.cluster_name,
+        resource_group_name=aks.resource_group_name,
+        pool_name=settings.name,
+        vm_size=settings.vm_size,
+        count=count,
+        autoscaling=autoscaling,
+        spot=spot,
+        taints=settings.taints,
+        labels=settings.labels,
+        os_sku=OsSku(settings.os_sku.value),
+        driver=GpuDriver(settings.driver.value),
+        mig_profile=settings.mig_profile.value if settings.mig_profile else None,
+        zones=settings.zones or None,
+        subnet_id=settings.subnet_id,
+        os_disk_size_gb=settings.os_disk_size_gb,
+        max_pods=settings.max_pods,
+        device_plugin=settings.device_plugin,
+        tags=stack.tags,
+    )
+
+
+def prometheus(
+    stack: Stack,
+    settings: AzureMonitorWorkspaceSettings,
+    group: pulumi.Input[str],
+    aks: AksCluster,
+) -> ManagedPrometheusArgs:
+    """The workspace for metrics, found or made, and how they get there."""
+    found, create = stack.existing.workspace, settings.create
+    existing = collection = None
+    if found is not None:
+        existing = ExistingWorkspaceArgs(
+            id=stack.request.workspace_id or found.id,
+            location=found.location,
+            query_endpoint=found.query_endpoint,
+        )
+    if settings.collect:
+        collection = CollectionArgs(
+            cluster_id=aks.id,
+            endpoint_name=stack.names.data_collection_endpoint,
+            rule_name=stack.names.data_collection_rule,
+        )
+    return ManagedPrometheusArgs(
+        resource_group_name=group,
+        location=stack.existing.location,
+        existing=existing,
+        workspace_name=(create.name or stack.names.workspace) if create else None,
+        collection=collection,
+        tags=stack.tags,
+    )
+
+
+def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
+    """The agent."""
+    settings = stack.settings.inspektor_gadget
+    return InspektorGadgetArgs(
+        cluster_name=aks.cluster_name,
+        resource_group_name=aks.resource_group_name,
+        extension_name=settings.name,
+        release_train=settings.release_train,
+        version=settings.version,
+        auto_upgrade=settings.auto_upgrade,
+        azure_monitor_metrics=stack.existing.azure_monitor_metrics,
+        settings=settings.settings,
+        create_namespace=stack.settings.cluster.create_namespace,
+    )
+
+
+def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
+    """The profiles' store."""
+    settings = stack.settings.pyroscope
+    link, disk = settings.private_link, settings.storage.disk
+    return PyroscopeArgs(
+        namespace=gadget.namespace,
+        chart=_chart(settings.chart),
+        image_tag=settings.image_tag,
+        private_link=PrivateLinkArgs(
+            id=stack.private_link_id,
+            name=stack.private_link,
+            visibility=link.visibility,
+            auto_approval=link.auto_approval or None,
+            resource_group=link.resource_group,
+            subnet=link.subnet,
+            address_count=link.address_count,
+            addresses=link.addresses or None,
+            fqdns=link.fqdns or None,
+        ),
+        disk=DiskArgs(size=disk.size, storage_class_name=disk.storage_class_name) if disk else None,
+        resources=settings.resources or None,
+        node_selector=settings.node_selector or None,
+        tolerations=settings.tolerations or None,
+        affinity=settings.affinity or None,
+        values=settings.values or None,
+    )
+
+
+def _chart(settings: ChartSettings) -> ChartArgs:
+    if settings.path is not None:
+        return ChartArgs(chart=settings.path)
+    if settings.repository is not None:
+        return ChartArgs(
+            chart=settings.name, repository=settings.repository, version=settings.version
+        )
+    return ChartArgs(chart=settings.oci or DEFAULT_OCI_CHART, version=settings.version)
+
+
+# --- Grafana and what is put on it -------------------------------------------------------------
+
+
+def grafana(
+    stack: Stack, group: pulumi.Input[str], metrics: ManagedPrometheus | None
+) -> GrafanaWorkspaceArgs:
+    """The Grafana workspace, found or made, and who may do what on it."""
+    settings, found = stack.settings.grafana, stack.existing.grafana
+    existing = new = None
+    if found is not None:
+        existing = ExistingGrafanaArgs(
+            id=stack.request.grafana_id or found.id,
+            endpoint=found.endpoint,
+            principal_id=found.principal_id,
+        )
+    if settings.create is not None:
+        new = NewGrafanaArgs(
+            major_version=settings.create.major_version,
+            zone_redundancy=settings.create.zone_redundancy,
+            deployer=_deployer(stack),
+            tags=stack.tags,
+        )
+    # Where both exist, who may read what is not this stack's to decide, and only checked.
+    decides = found is None or stack.existing.workspace is None
+    return GrafanaWorkspaceArgs(
+        workspace_name=stack.grafana,
+        resource_group_name=_grafana_group(stack, group),
+        location=stack.grafana_location,
+        subscription_id=stack.existing.subscription_id,
+        existing=existing,
+        new=new,
+        roles=[
+            GrafanaRoleArgs(
+                principal=PrincipalArgs(
+                    id=granted.principal_id, type=PrincipalType(granted.principal_type.value)
+                ),
+                role=GrafanaRole(granted.role.value),
+            )
+            for granted in settings.role_assignments
+        ],
+        metrics_workspace_id=metrics.workspace_id if metrics and decides else None,
+    )
+
+
+def _grafana_group(stack: Stack, group: pulumi.Input[str]) -> pulumi.Input[str]:
+    existing = stack.settings.grafana.existing
+    return existing.resource_group if existing else group
+
+
+def _deployer(stack: Stack) -> PrincipalArgs:
+    """Who the operations are in Azure: they put the objects on Grafana, and need the role."""
+    is_service = stack.survey.caller_kind == "servicePrincipal"
+    return PrincipalArgs(
+        id=stack.survey.caller_object_id or stack.request.provider_object_id,
+        type=PrincipalType.SERVICE_PRINCIPAL if is_service else PrincipalType.USER,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrafanaObjects:
+    """What commands put on Grafana."""
+
+    endpoint: GrafanaPrivateEndpointArgs
+    sources: GrafanaDataSourcesArgs
+    """Still without the endpoint that the profiles come through."""
+    dashboard: GrafanaDashboardArgs
+
+    def sources_through(self, endpoint: GrafanaPrivateEndpoint) -> GrafanaDataSourcesArgs:
+        """The sources, with the profiles behind ``endpoint``."""
+        through = replace(
+            self.sources.pyroscope,
+            url=endpoint.private_ip.apply(pyroscope_url),
+            endpoint_id=endpoint.approval_id,
+        )
+        return replace(self.sources, pyroscope=through)
+
+
+def pyroscope_url(address: str) -> str:
+    """Where Grafana reads profiles, through the private endpoint's ``address``."""
+    return f"http://{address}:{PORT}"
+
+
+def grafana_objects(
+    stack: Stack,
+    group: pulumi.Input[str],
+    workspace: GrafanaWorkspace,
+    metrics: ManagedPrometheus | None,
+    store: Pyroscope,
+) -> GrafanaObjects:
+    """The private endpoint, the data sources and the dashboard.
+
+    Raises:
+        ConfigurationError: the dashboard's file cannot be used.
+    """
+    target = GrafanaTargetArgs(endpoint=workspace.endpoint, workspace_id=workspace.id)
+    return GrafanaObjects(
+        endpoint=GrafanaPrivateEndpointArgs(
+            workspace_name=workspace.workspace_name,
+            workspace_id=workspace.id,
+            resource_group_name=_grafana_group(stack, group),
+            location=stack.grafana_location,
+            endpoint_name=stack.settings.grafana.private_endpoint.name
+            or stack.names.private_endpoint,
+            private_link_id=store.private_link_id,
+            private_link_location=stack.cluster_location,
+            request_message=stack.names.request_message,
+        ),
+        sources=_data_sources(stack, target, metrics),
+        dashboard=_dashboard(stack, target),
+    )
+
+
+def _data_sources(
+    stack: Stack, target: GrafanaTargetArgs, metrics: ManagedPrometheus | None
+) -> GrafanaDataSourcesArgs:
+    profiles, named = stack.pyroscope_source, stack.prometheus_source
+    url = metrics.query_endpoint if metrics else stack.settings.prometheus.url
+    source = None
+    if named is not None and url is not None:
+        source = PrometheusSourceArgs(
+            name=named.name, uid=named.uid, url=url, managed_identity=metrics is not None
+        )
+    return GrafanaDataSourcesArgs(
+        target=target,
+        owner=stack.owner,
+        pyroscope=PyroscopeSourceArgs(name=profiles.name, uid=profiles.uid, url="", endpoint_id=""),
+        prometheus=source,
+        adopt=stack.settings.grafana.data_sources.adopt,
+    )
+
+
+def _dashboard(stack: Stack, target: GrafanaTargetArgs) -> GrafanaDashboardArgs:
+    settings, metrics = stack.settings.grafana, stack.prometheus_source
+    uid = settings.dashboard.uid or stack.names.dashboard
+    model = dashboard_model(
+        settings.dashboard,
+        uid=uid,
+        # Distinct on a shared Grafana, which refuses a second one of a title in a folder.
+        title=f"GPU memory of {stack.cluster} ({stack.name})",
+        pyroscope_uid=stack.pyroscope_source.uid,
+        prometheus_uid=metrics.uid if metrics else None,
+        owner_text=f"Managed by the Pulumi stack {stack.project}/{stack.name}.",
+    )
+    folder = None
+    if settings.folder is not None:
+        folder = FolderArgs(uid=stack.names.folder_uid, title=settings.folder)
+    return GrafanaDashboardArgs(
+        target=target,
+        owner=stack.owner,
+        uid=uid,
+        dashboard=model,
+        folder=folder,
+        adopt=settings.data_sources.adopt,
+    )

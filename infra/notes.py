@@ -1,0 +1,37 @@
+"""What an operator must know of the result, in sentences."""
+
+from infra.settings import Settings
+
+RECORDED = (
+    "Recorded are allocations made after the agent started: a workload that was running before, "
+    "such as a vLLM server, which allocates most of its memory when it starts, shows an empty "
+    "flame graph until it is restarted.",
+    "The flame graph shows the bytes that were allocated in the chosen time, not the memory in "
+    "use: frees do not count, and a restarted workload counts twice.",
+    "Recorded are cuMemAlloc, cuMemAllocManaged, cuMemAllocPitch and pinned host memory "
+    "(cuMemAllocHost). Not recorded are cuMemAllocAsync, cuMemHostAlloc and cuMemCreate (PyTorch's "
+    "expandable segments).",
+    "The first profile of a process may lack symbols: run the workload once more.",
+    "Leave the dashboard's refresh off while you read a flame graph: a refresh folds it up again.",
+)
+EPHEMERAL = (
+    "Profiles are kept in Pyroscope's pod and are gone when it restarts; "
+    "gpuobs:pyroscope.storage.disk keeps them."
+)
+NO_METRICS = "Without gpuobs:prometheus there are no metrics, and no panels that need them."
+SIGNAL = (
+    "Does data arrive? pulumi stack output signalCheck --json | sh operations/run check-signal "
+    "--wait 300"
+)
+
+
+def notes(settings: Settings) -> list[str]:
+    """The sentences for a stack with ``settings``."""
+    prometheus = settings.prometheus
+    has_metrics = prometheus.azure_monitor_workspace is not None or prometheus.url is not None
+    return [
+        *RECORDED,
+        *([] if settings.pyroscope.storage.disk else [EPHEMERAL]),
+        *([] if has_metrics else [NO_METRICS]),
+        SIGNAL,
+    ]

@@ -1,0 +1,59 @@
+"""Drift of what commands made: the tokens of the live objects, all observed in one call."""
+
+from dataclasses import replace
+
+import pulumi
+
+from components.grafana_dashboard import dashboard_request
+from components.grafana_data_sources import Source, prometheus_request, pyroscope_request
+from components.grafana_private_endpoint import approval_request
+from infra.arguments import GrafanaObjects, pyroscope_url
+from infra.lookups import observe
+from operations.requests import PRIVATE_IP_PLACEHOLDER, DataSourceRequest, ObserveRequest
+
+APPROVAL = "approval"
+DASHBOARD = "dashboard"
+
+
+def observed(objects: GrafanaObjects, private_link_id: str) -> GrafanaObjects:
+    """``objects`` with the tokens of the live ones.
+
+    Asked for here, before any of them is made, and with the same requests: the address of the
+    private endpoint, which only its approval answers, is left to the observation to put in.
+    """
+    target, metrics = objects.dashboard.target, objects.sources.prometheus
+    tokens = observe(
+        pulumi.Output.all(
+            target.workspace_id, target.endpoint, metrics.url if metrics else ""
+        ).apply(lambda found: _request(objects, private_link_id, *found))
+    )
+
+    def token(name: str) -> pulumi.Output[str]:
+        return tokens.apply(lambda by_name: by_name[name])
+
+    sources = [Source.PYROSCOPE, Source.PROMETHEUS] if metrics else [Source.PYROSCOPE]
+    return replace(
+        objects,
+        endpoint=replace(objects.endpoint, observed=token(APPROVAL)),
+        sources=replace(objects.sources, observed={source: token(source) for source in sources}),
+        dashboard=replace(objects.dashboard, observed=token(DASHBOARD)),
+    )
+
+
+def _request(
+    objects: GrafanaObjects, private_link_id: str, workspace_id: str, endpoint: str, metrics: str
+) -> ObserveRequest:
+    sources = objects.sources
+    address = pyroscope_url(PRIVATE_IP_PLACEHOLDER)
+    requests: dict[str, DataSourceRequest] = {
+        Source.PYROSCOPE: pyroscope_request(sources, endpoint, workspace_id, address)
+    }
+    if sources.prometheus is not None:
+        requests[Source.PROMETHEUS] = prometheus_request(
+            sources, sources.prometheus, endpoint, workspace_id, metrics
+        )
+    return ObserveRequest(
+        approval=approval_request(objects.endpoint, workspace_id, private_link_id),
+        data_sources=requests,
+        dashboards={DASHBOARD: dashboard_request(objects.dashboard, endpoint, workspace_id)},
+    )

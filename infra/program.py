@@ -1,0 +1,142 @@
+"""The program: from the settings of a stack to its resources and exports.
+
+Reads top to bottom like the procedure it replaces. What a step is given is in
+:mod:`infra.arguments`, what it is made of is its component's, and what must hold before the first
+one is checked by :func:`infra.stack.look_around`.
+"""
+
+import pulumi
+from pulumi_azure_native import resources
+
+from components.aks_cluster import AksCluster
+from components.gpu_node_pool import GpuNodePool
+from components.grafana_dashboard import GrafanaDashboard
+from components.grafana_data_sources import GrafanaDataSources
+from components.grafana_private_endpoint import GrafanaPrivateEndpoint
+from components.grafana_workspace import GrafanaWorkspace
+from components.inspektor_gadget import InspektorGadget
+from components.managed_prometheus import ManagedPrometheus
+from components.pyroscope import Pyroscope
+from infra import arguments
+from infra.faults import ConfigurationError
+from infra.notes import notes
+from infra.observation import observed
+from infra.stack import Stack, look_around
+from operations.requests import SignalRequest
+
+
+def deploy() -> None:
+    """Register the stack's resources and exports, or say in one message why not."""
+    try:
+        _deploy(look_around())
+    except ConfigurationError as error:
+        # Shown without a traceback: it is a message to the operator.
+        raise pulumi.RunError(str(error)) from None
+
+
+def _deploy(stack: Stack) -> None:
+    settings = stack.settings
+    group = _resource_group(stack)
+
+    # 0. A cluster, its GPU nodes, and where its metrics go.
+    cluster = AksCluster("cluster", arguments.cluster(stack, group), stack.options())
+    before_agent: list[pulumi.Resource] = []
+    if settings.gpu_pool.enabled:
+        pool = GpuNodePool(
+            "gpu-pool",
+            arguments.gpu_pool(stack, cluster),
+            stack.options(cluster.provider, deleted_with=cluster.made),
+        )
+        before_agent.append(pool)
+    prometheus = None
+    if settings.prometheus.azure_monitor_workspace is not None:
+        prometheus = ManagedPrometheus(
+            "prometheus",
+            arguments.prometheus(
+                stack, settings.prometheus.azure_monitor_workspace, group, cluster
+            ),
+            stack.options(),
+        )
+        before_agent.append(prometheus)
+
+    # 1. The agent, once its nodes are there and its metrics are collected.
+    gadget = InspektorGadget(
+        "inspektor-gadget",
+        arguments.inspektor_gadget(stack, cluster),
+        stack.options(cluster.provider, depends_on=before_agent, deleted_with=cluster.made),
+    )
+
+    # 2. The profiles' store, behind a Private Link Service.
+    pyroscope = Pyroscope(
+        "pyroscope",
+        arguments.pyroscope(stack, gadget),
+        stack.options(cluster.provider, depends_on=[gadget], deleted_with=cluster.made),
+    )
+
+    # 3. Grafana, and its approved way to the store.
+    grafana = GrafanaWorkspace(
+        "grafana", arguments.grafana(stack, group, prometheus), stack.options()
+    )
+    objects = arguments.grafana_objects(stack, group, grafana, prometheus, pyroscope)
+    if settings.grafana.drift_detection:
+        objects = observed(objects, stack.private_link_id)
+    endpoint = GrafanaPrivateEndpoint("private-endpoint", objects.endpoint, stack.options())
+
+    # 4. The data sources: profiles through that endpoint, and metrics.
+    sources = GrafanaDataSources(
+        "data-sources",
+        objects.sources_through(endpoint),
+        stack.options(depends_on=[grafana], deleted_with=grafana.made),
+    )
+
+    # 5. The dashboard.
+    dashboard = GrafanaDashboard(
+        "dashboard",
+        objects.dashboard,
+        stack.options(depends_on=[grafana, sources], deleted_with=grafana.made),
+    )
+
+    pulumi.export("dashboardUrl", dashboard.url)
+    pulumi.export("grafanaEndpoint", grafana.endpoint)
+    pulumi.export("dataSourceUids", _uids(sources))
+    pulumi.export("privateEndpoint", {"state": endpoint.state, "privateIp": endpoint.private_ip})
+    pulumi.export("agentVersion", gadget.current_version)
+    pulumi.export("pyroscopeUrl", pyroscope.url)
+    pulumi.export("signalCheck", _signal_check(stack, grafana))
+    pulumi.export("notes", notes(settings))
+
+
+def _resource_group(stack: Stack) -> pulumi.Input[str]:
+    if not stack.makes_resource_group:
+        return stack.resource_group
+    group = resources.ResourceGroup(
+        "resource-group",
+        resource_group_name=stack.resource_group,
+        location=stack.existing.location,
+        tags=stack.tags,
+        opts=pulumi.ResourceOptions(provider=stack.azure),
+    )
+    # From the id, which is unknown exactly when the group is made again.
+    return group.id.apply(lambda _: stack.resource_group)
+
+
+def _uids(sources: GrafanaDataSources) -> dict[str, pulumi.Output[str]]:
+    uids = {"pyroscope": sources.pyroscope_uid}
+    if sources.prometheus_uid is not None:
+        uids["prometheus"] = sources.prometheus_uid
+    return uids
+
+
+def _signal_check(stack: Stack, grafana: GrafanaWorkspace) -> pulumi.Output[dict[str, object]]:
+    """What ``check-signal`` reads on its standard input."""
+    metrics = stack.prometheus_source
+
+    def request(endpoint: str) -> dict[str, object]:
+        return SignalRequest(
+            endpoint=endpoint,
+            pyroscope_uid=stack.pyroscope_source.uid,
+            prometheus_uid=metrics.uid if metrics else None,
+            cluster_id=stack.cluster_id,
+        ).model_dump(by_alias=True, exclude_none=True)
+
+    return grafana.endpoint.apply(request)

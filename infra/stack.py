@@ -1,0 +1,192 @@
+"""What every step of the program is given: the settings, what exists, and all the names.
+
+Names and ids that a step needs before the resource exists (the private link's, the owner mark's)
+are computed here, once. Looking around is the only thing that happens before the first resource.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pulumi
+import pulumi_azure_native as azure_native
+from pulumi_azure_native import authorization
+
+from components.grafana_target import OwnerArgs
+from components.resource_ids import cluster_id, private_link_service_id
+from infra.lookups import survey
+from infra.names import Names, names_for
+from infra.preflight import Existing, judge, survey_request
+from infra.settings import NamedSource, Settings, load, sections_of
+from operations.requests import Survey, SurveyRequest
+
+NODE_RESOURCE_GROUP_CHARACTERS = 80
+"""Azure's limit for the group that AKS makes for the nodes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceName:
+    """What a data source is called, to people and to dashboards."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stack:
+    """One stack, read and checked."""
+
+    project: str
+    name: str
+    settings: Settings
+    names: Names
+    existing: Existing
+    request: SurveyRequest
+    """What was looked up, with the ARM ids of what exists."""
+    survey: Survey
+    azure: azure_native.Provider | None
+    """For a subscription of the settings' choice; None: the default provider."""
+
+    @property
+    def tags(self) -> Mapping[str, str] | None:
+        """For whatever this stack makes in Azure."""
+        return self.settings.azure.tags or None
+
+    @property
+    def resource_group(self) -> str:
+        """For what this stack makes and no setting places elsewhere."""
+        group, cluster = self.settings.azure.resource_group, self.settings.cluster.existing
+        if group is not None:
+            return group.name
+        if cluster is None:
+            raise ValueError("the settings name no resource group for a new cluster")
+        return cluster.resource_group
+
+    @property
+    def makes_resource_group(self) -> bool:
+        """Whether :attr:`resource_group` is made, and deleted, here."""
+        group = self.settings.azure.resource_group
+        return group is not None and group.create
+
+    @property
+    def cluster(self) -> str:
+        """Name of the cluster."""
+        existing, create = self.settings.cluster.existing, self.settings.cluster.create
+        return existing.name if existing else (create and create.name) or self.names.cluster
+
+    @property
+    def cluster_id(self) -> str:
+        """ARM id of the cluster, also before it exists."""
+        return self.request.cluster_id or cluster_id(
+            self.existing.subscription_id, self.resource_group, self.cluster
+        )
+
+    @property
+    def cluster_location(self) -> str:
+        """Region of the cluster."""
+        cluster = self.existing.cluster
+        return cluster.location if cluster else self.existing.location
+
+    @property
+    def node_resource_group(self) -> str:
+        """Group of the nodes; given to a new cluster, for the private link's id must be known early."""
+        if self.existing.cluster is not None:
+            return self.existing.cluster.node_resource_group
+        create = self.settings.cluster.create
+        if create is not None and create.node_resource_group is not None:
+            return create.node_resource_group
+        name = f"MC_{self.resource_group}_{self.cluster}_{self.existing.location}"
+        return name[:NODE_RESOURCE_GROUP_CHARACTERS].rstrip(".")
+
+    @property
+    def private_link(self) -> str:
+        """Name of the Private Link Service."""
+        return self.settings.pyroscope.private_link.name or self.names.private_link
+
+    @property
+    def private_link_id(self) -> str:
+        """ARM id of the Private Link Service, before the cloud controller has made it."""
+        group = self.settings.pyroscope.private_link.resource_group or self.node_resource_group
+        return private_link_service_id(self.existing.subscription_id, group, self.private_link)
+
+    @property
+    def grafana(self) -> str:
+        """Name of the Grafana workspace."""
+        existing, create = self.settings.grafana.existing, self.settings.grafana.create
+        return existing.name if existing else (create and create.name) or self.names.grafana
+
+    @property
+    def grafana_location(self) -> str:
+        """Region of the Grafana workspace."""
+        grafana = self.existing.grafana
+        return grafana.location if grafana else self.existing.location
+
+    @property
+    def has_metrics(self) -> bool:
+        """Whether there is any Prometheus to show."""
+        prometheus = self.settings.prometheus
+        return prometheus.azure_monitor_workspace is not None or prometheus.url is not None
+
+    @property
+    def pyroscope_source(self) -> SourceName:
+        """The data source of the profiles."""
+        named = self.settings.grafana.data_sources.pyroscope
+        return _source(named, self.names.pyroscope_source)
+
+    @property
+    def prometheus_source(self) -> SourceName | None:
+        """The data source of the metrics, if there are any."""
+        named = self.settings.grafana.data_sources.prometheus
+        return _source(named, self.names.prometheus_source) if self.has_metrics else None
+
+    @property
+    def owner(self) -> OwnerArgs:
+        """Whose the objects on a shared Grafana are."""
+        return OwnerArgs(cluster_id=self.cluster_id, project=self.project, stack=self.name)
+
+    def options(
+        self,
+        *providers: pulumi.ProviderResource,
+        depends_on: list[pulumi.Resource] | None = None,
+        deleted_with: pulumi.Resource | None = None,
+    ) -> pulumi.ResourceOptions:
+        """Options of a component: its providers, this stack's Azure among them."""
+        azure = [self.azure] if self.azure is not None else []
+        return pulumi.ResourceOptions(
+            providers=[*azure, *providers], depends_on=depends_on, deleted_with=deleted_with
+        )
+
+
+def look_around() -> Stack:
+    """Read and check the stack's settings and what they rely on.
+
+    Raises:
+        ConfigurationError: with everything that is wrong.
+        pulumi.RunError: where nothing can be looked up.
+    """
+    project, name = pulumi.get_project(), pulumi.get_stack()
+    sections = sections_of(pulumi.runtime.config.CONFIG.get(), project)
+    secret = [key for key in sections if pulumi.runtime.is_config_secret(f"{project}:{key}")]
+    settings = load(sections, secret)
+    subscription = settings.azure.subscription_id
+    azure = azure_native.Provider("azure", subscription_id=subscription) if subscription else None
+    client = authorization.get_client_config(opts=pulumi.InvokeOptions(provider=azure))
+    names = names_for(project, name, client.subscription_id)
+    request = survey_request(settings, names, client)
+    found = survey(request)
+    existing = judge(settings, found, request)
+    for warning in existing.warnings:
+        pulumi.log.warn(warning)
+    return Stack(
+        project=project,
+        name=name,
+        settings=settings,
+        names=names,
+        existing=existing,
+        request=request,
+        survey=found,
+        azure=azure,
+    )
+
+
+def _source(named: NamedSource, default: str) -> SourceName:
+    return SourceName(name=named.name or default, uid=named.uid or default)
