@@ -41,10 +41,25 @@ def delete(request: DashboardRequest, session: Session) -> Deletion:
     its Grafana or without, counts as deleted.
     """
     grafana = Grafana(session, request.endpoint, request.workspace_id)
+    deleted = folder_goes = False
+
+    def attempt() -> Deletion:
+        # An attempt may follow one that got half of the way.
+        nonlocal deleted, folder_goes
+        live = _by_uid(grafana, request.uid)
+        if live is not None:
+            if not ownership.owns_tags(request.owner, _tags(live)):
+                return _leave_alone(request, live)
+            folder_goes = bool(request.folder_uid) and _folder_tag(request) in _tags(live)
+            _remove(grafana, f"/api/dashboards/uid/{segment(request.uid)}", request.uid)
+            deleted = True
+        if folder_goes:
+            _remove_folder_if_empty(grafana, request.folder_uid or "")
+        note = "" if deleted else "it is gone already"
+        return Deletion(uid=request.uid, deleted=deleted, note=note)
+
     try:
-        return grafana.when_allowed(
-            lambda: _delete(grafana, request), what=f"the dashboard {request.uid} to be deleted"
-        )
+        return grafana.when_allowed(attempt, what=f"the dashboard {request.uid} to be deleted")
     except OperationError:
         if grafana.is_gone():
             return Deletion(uid=request.uid, deleted=False, note="the Grafana workspace is gone")
@@ -99,25 +114,16 @@ def _apply(
     return _answer(grafana, request)
 
 
-def _delete(grafana: Grafana, request: DashboardRequest) -> Deletion:
-    live = _by_uid(grafana, request.uid)
-    if live is None:
-        return Deletion(uid=request.uid, deleted=False, note="it is gone already")
-    tags = _tags(live)
-    if not ownership.owns_tags(request.owner, tags):
-        note = f"the dashboard {request.uid} is left alone: it belongs to {_owner_text(live)}"
-        say(f"note: {note}")
-        return Deletion(uid=request.uid, deleted=False, note=note)
+def _leave_alone(request: DashboardRequest, live: Document) -> Deletion:
+    note = f"the dashboard {request.uid} is left alone: it belongs to {_owner_text(live)}"
+    say(f"note: {note}")
+    return Deletion(uid=request.uid, deleted=False, note=note)
+
+
+def _remove(grafana: Grafana, path: str, uid: str) -> None:
     grafana.request(
-        "DELETE",
-        f"/api/dashboards/uid/{segment(request.uid)}",
-        f"delete the dashboard {request.uid}",
-        ROLE,
-        accept=lambda status: status < 300 or status == 404,
+        "DELETE", path, f"delete {uid}", ROLE, accept=lambda status: status < 300 or status == 404
     )
-    if request.folder_uid and _folder_tag(request) in tags:
-        _remove_folder_if_empty(grafana, request.folder_uid)
-    return Deletion(uid=request.uid, deleted=True)
 
 
 def _refuse_unless_ours(request: DashboardRequest, live: Document) -> None:
@@ -159,7 +165,7 @@ def _marked(request: DashboardRequest, *, owns_folder: bool) -> Mapping[str, obj
 
 
 class _Folder:
-    """The request's folder during one run, which may make it in one attempt and go on in another."""
+    """The request's folder during one run, which may make it in one attempt, then try again."""
 
     def __init__(self, grafana: Grafana, request: DashboardRequest) -> None:
         self._grafana = grafana
@@ -212,13 +218,7 @@ def _remove_folder_if_empty(grafana: Grafana, uid: str) -> None:
         held = ", ".join(f"{count} {kind}" for kind, count in sorted(inside.items()) if count)
         say(f"note: the folder {uid} stays: it still holds {held}")
         return
-    grafana.request(
-        "DELETE",
-        path,
-        f"delete the folder {uid}",
-        ROLE,
-        accept=lambda status: status < 300 or status == 404,
-    )
+    _remove(grafana, path, uid)
 
 
 def _newest_token(grafana: Grafana, uid: str) -> str:

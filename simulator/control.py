@@ -5,7 +5,8 @@
 - ``GET faults``: the fault rules that struck, and those never used.
 - ``POST settings``: change, while it runs, ``latency`` (factor), ``faults`` (a plan), ``caller`` (object id
   of the identity that tokens are given to; empty: none), ``principals`` (``[{id, kind, name}]``, added),
-  ``registrations`` (``{namespace: state}``), ``quota`` (``{region/family: {limit, used}}``).
+  ``registrations`` (``{namespace: state}``), ``quota`` (``{region/family: {limit, used}}``),
+  ``kubeconfigs`` (``{cluster name: text}``, given out instead of the simulated one).
 - ``POST advance`` ``{"seconds"}``: let simulated time pass.
 - ``POST services/<cluster>``: a JSON list of Service manifests observed in a real cluster of that name; the
   answer is what the cloud controller wants of each (:mod:`simulator.kubernetes.cloud_controller`).
@@ -75,7 +76,7 @@ class Control:
                         world.principals[new.id] = new
                 case "registrations":
                     world.registrations.update(text_map(value))
-                case "caller" | "quota":
+                case "caller" | "quota" | "kubeconfigs":
                     world.settings[key] = value
                 case _:
                     return _wrong(f"unknown setting {key!r}")

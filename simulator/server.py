@@ -238,6 +238,7 @@ async def _serve(home: Path, latency: float, plan: FaultPlan, parent: int | None
         await runner.setup()
         runners.append(runner)
         ports.append(await _listen(runner, as_integer(previous.get(name)), context))
+    world.ca_pem = (home / "ca.pem").read_text()
     world.arm_url = f"https://{HOST}:{ports[0]}"
     world.identity_url = f"http://{HOST}:{ports[1]}{IDENTITY_PATH}"
     world.advance()

@@ -178,8 +178,12 @@ class World:
         self.arm_url = ""
         """``https://127.0.0.1:PORT``; every endpoint of a simulated service begins with it."""
         self.identity_url = ""
+        self.ca_pem = ""
+        """The authority that vouches for the TLS port, as PEM."""
         self.outcome: OperationFault | None = None
         """What a fault rule wants of the operation that the present call starts."""
+        self.removers: dict[str, Callable[[Resource], JsonObject | None]] = {}
+        """By type (lower case): undo a resource's effects, or answer the error that forbids it."""
         self._now = self.clock.now()
         self._handlers: dict[str, Finish] = {}
         self._controllers: list[Callable[[], None]] = []

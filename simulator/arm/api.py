@@ -1,8 +1,64 @@
-"""ARM's front door."""
+"""ARM's front door: authentication, authorization, registration, and the way to the types.
 
+Every request needs a bearer token for ARM, an api-version that the type has, and a role assignment
+that allows the action; the namespace must be registered; a locked node resource group refuses
+writes. What is asked of an unknown namespace, type or version is an error. Subscription-wide calls
+that are no resource's (providers, usages, permissions) are in :mod:`simulator.arm.subscription`.
+"""
+
+import uuid
+from collections.abc import Sequence
+
+from simulator.arm import identities, roles, subscription
+from simulator.arm.errors import (
+    GATEWAY,
+    ArmError,
+    denied,
+    forbidden,
+    group_not_found,
+    not_found,
+    unregistered,
+)
+from simulator.arm.ids import ResourceId, group_id, parse
+from simulator.arm.resource_type import Call, ResourceType
+from simulator.arm.types.agent_pools import AgentPools
+from simulator.arm.types.data_collection import (
+    DataCollectionEndpoints,
+    DataCollectionRuleAssociations,
+    DataCollectionRules,
+)
+from simulator.arm.types.extensions import Extensions
+from simulator.arm.types.grafana import GrafanaWorkspaces
+from simulator.arm.types.managed_clusters import ManagedClusters
+from simulator.arm.types.managed_private_endpoints import ManagedPrivateEndpoints
+from simulator.arm.types.monitor_accounts import MonitorAccounts
+from simulator.arm.types.private_endpoint_connections import PrivateEndpointConnections
+from simulator.arm.types.private_link_services import PrivateLinkServices
+from simulator.arm.types.resource_groups import ResourceGroups
+from simulator.arm.types.role_assignments import RoleAssignments
 from simulator.http import Request, Response
+from simulator.identity import ARM_AUDIENCES, principal_of
 from simulator.values import JsonObject
-from simulator.world import Resource, World
+from simulator.world import Operation, Resource, World
+
+TYPES: Sequence[type[ResourceType]] = (
+    ResourceGroups,
+    ManagedClusters,
+    AgentPools,
+    Extensions,
+    GrafanaWorkspaces,
+    ManagedPrivateEndpoints,
+    PrivateLinkServices,
+    PrivateEndpointConnections,
+    MonitorAccounts,
+    DataCollectionEndpoints,
+    DataCollectionRules,
+    DataCollectionRuleAssociations,
+    RoleAssignments,
+)
+
+POLLED = ("operations", "operationstatuses", "operationresults")
+VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 
 
 class ArmService:
@@ -12,11 +68,217 @@ class ArmService:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._types = {kind.type.lower(): kind(world) for kind in TYPES}
+        identities.control(world)
+        subscription.control(world)
+
+    def shown(self, resource: Resource) -> JsonObject:
+        """What a GET of ``resource`` answers."""
+        return self._types[resource.type.lower()].wire(resource)
+
+    def type_named(self, name: str) -> ResourceType:
+        """The type of this name, compared without case.
+
+        Raises:
+            KeyError: the simulator has no such type.
+        """
+        return self._types[name.lower()]
 
     def handle(self, request: Request) -> Response:
         """Answer one request."""
-        return Response(404)
+        try:
+            response = self._answer(request)
+        except ArmError as error:
+            response = error.response()
+        response.headers.setdefault("x-ms-request-id", str(uuid.uuid4()))
+        if response.status < 400:
+            kind = {"GET": "reads", "DELETE": "deletes"}.get(request.method, "writes")
+            response.headers.setdefault(f"x-ms-ratelimit-remaining-subscription-{kind}", "11999")
+        return response
 
-    def shown(self, resource: Resource) -> JsonObject:
-        """What a GET answers."""
-        return {"id": resource.id, **resource.body}
+    def _answer(self, request: Request) -> Response:
+        principal = principal_of(self._world, request, ARM_AUDIENCES)
+        if principal is None:
+            raise _unauthenticated(request)
+        version = _version(request)
+        path = request.segments
+        operation = self._polled(path)
+        if operation is not None:
+            kind = self._types.get(operation.handler.removeprefix("arm:").lower())
+            if kind is not None:
+                return kind.style.poll(
+                    self._world, operation, f"{request.path}?api-version={version}"
+                )
+        found = subscription.answer(self._world, request, principal)
+        if found is not None:
+            return found
+        return self._resource_call(request, principal, version)
+
+    def _polled(self, path: tuple[str, ...]) -> Operation | None:
+        if len(path) < 2 or path[-2].lower() not in POLLED:
+            return None
+        operation = self._world.operations.get(path[-1].split("*")[0])
+        if operation is None:
+            raise ArmError(404, "NotFound", f"The operation '{path[-1]}' was not found.")
+        return operation
+
+    def _resource_call(self, request: Request, principal: str, version: str) -> Response:
+        target = parse(request.segments)
+        if target is None and len(request.segments) == 3:
+            target = _groups(request.segments)
+        if target is None:
+            raise ArmError(
+                404, "InvalidResourceUri", f"'{request.path}' names nothing that ARM knows."
+            )
+        action = ""
+        kind = self._types.get(target.type.lower())
+        if kind is None and target.is_collection and request.method == "POST":
+            action = target.types[-1]
+            target = parse(request.segments[:-1]) or target
+            kind = self._types.get(target.type.lower())
+        if kind is None:
+            raise self._unknown_type(target, version)
+        if version not in kind.versions:
+            raise _unknown_version(kind, version)
+        self._check_registration(kind, target)
+        call = Call(request, target, version, principal)
+        self.authorize(call, kind, action)
+        if target.group and kind.type != "Microsoft.Resources/resourceGroups":
+            if self._world.get(group_id(target.subscription, target.group)) is None:
+                raise group_not_found(target.group)
+        if action:
+            return self._act(kind, call, action)
+        if target.is_collection:
+            if request.method != "GET":
+                raise _not_offered(request.method, target)
+            return kind.list(call)
+        self._check_parent(kind, target, request.method)
+        match request.method:
+            case "GET" | "HEAD":
+                return kind.get(call)
+            case "PUT":
+                return kind.put(call)
+            case "PATCH":
+                return kind.patch(call)
+            case "DELETE":
+                return kind.delete(call)
+            case _:
+                raise _not_offered(request.method, target)
+
+    def _act(self, kind: ResourceType, call: Call, action: str) -> Response:
+        handler = kind.actions.get(action.lower())
+        if handler is None:
+            raise _not_offered(f"POST {action}", call.id)
+        return handler(call, kind.existing(call.id))
+
+    def authorize(self, call: Call, kind: ResourceType, action: str) -> None:
+        """Raise 403 unless the caller's roles, and no lock, allow the call."""
+        scope = call.id.text
+        if call.id.is_collection:
+            scope = call.id.parent
+        wanted = f"{kind.type}/{VERBS.get(call.request.method, '')}"
+        if action:
+            wanted = f"{kind.type}/{action}/action"
+        if kind.type == "Microsoft.Resources/resourceGroups":
+            wanted = f"Microsoft.Resources/subscriptions/resourceGroups/{VERBS[call.request.method]}"
+        if not roles.may(self._world, call.principal, wanted, scope):
+            raise forbidden(call.principal, wanted, scope)
+        locked = roles.lock_over(self._world, scope)
+        if locked is not None and not wanted.lower().endswith("/read"):
+            group = group_id(call.id.subscription, str(locked.properties["nodeResourceGroup"]))
+            deny = f"{group}/providers/Microsoft.Authorization/denyAssignments/{uuid.uuid4().hex}"
+            raise denied(call.principal, wanted, scope, group, deny)
+
+    def _check_registration(self, kind: ResourceType, target: ResourceId) -> None:
+        namespace = kind.type.split("/")[0]
+        state = self._world.registrations.get(namespace, "NotRegistered")
+        if kind.registered and state != "Registered":
+            raise unregistered(namespace)
+
+    def _check_parent(self, kind: ResourceType, target: ResourceId, method: str) -> None:
+        """Nothing exists below what does not."""
+        parent = target.parent
+        above = parse(tuple(part for part in parent.split("/") if part))
+        if above is None or above.type.lower() == "microsoft.resources/resourcegroups":
+            return
+        if self._world.get(parent) is None:
+            if method == "DELETE":
+                return
+            if method == "GET":
+                types, names = "/".join((above.namespace, *above.types)), "/".join(above.names)
+                raise not_found(types, names, target.group)
+            raise ArmError(
+                404,
+                "ParentResourceNotFound",
+                f"Failed to perform '{VERBS.get(method, method)}' on resource(s) of type '{kind.type}', "
+                f"because the parent resource '{parent}' could not be found.",
+            )
+
+    def _unknown_type(self, target: ResourceId, version: str) -> ArmError:
+        known = {name.split("/")[0] for name in self._types}
+        if target.namespace.lower() not in known:
+            return ArmError(
+                404,
+                "InvalidResourceNamespace",
+                f"The resource namespace '{target.namespace}' is invalid.",
+            )
+        return ArmError(
+            404,
+            "InvalidResourceType",
+            f"The resource type '{'/'.join(target.types)}' could not be found in the namespace "
+            f"'{target.namespace}' for api version '{version}'.",
+        )
+
+
+def _groups(path: tuple[str, ...]) -> ResourceId | None:
+    if path[0].lower() != "subscriptions" or path[2].lower() != "resourcegroups":
+        return None
+    scope = f"/subscriptions/{path[1]}"
+    return ResourceId(
+        "/" + "/".join(path), path[1], "", scope, "Microsoft.Resources", ("resourceGroups",), ()
+    )
+
+
+def _unauthenticated(request: Request) -> ArmError:
+    challenge = {"WWW-Authenticate": 'Bearer authorization_uri="https://login.microsoftonline.com/"'}
+    if not request.bearer:
+        return ArmError(
+            401,
+            "AuthenticationFailed",
+            "Authentication failed. The 'Authorization' header is missing.",
+            headers=challenge,
+        )
+    return ArmError(
+        401,
+        "InvalidAuthenticationToken",
+        "The access token is invalid, has expired, or is for another audience.",
+        headers=challenge,
+    )
+
+
+def _version(request: Request) -> str:
+    for key, value in request.query.items():
+        if key.lower() == "api-version":
+            return value
+    raise ArmError(
+        400,
+        "MissingApiVersionParameter",
+        "The api-version query parameter (?api-version=) is required for all requests.",
+        headers=dict(GATEWAY),
+    )
+
+
+def _unknown_version(kind: ResourceType, version: str) -> ArmError:
+    namespace, _, name = kind.type.partition("/")
+    return ArmError(
+        400,
+        "NoRegisteredProviderFound",
+        f"No registered resource provider found for API version '{version}' for type '{name}' of "
+        f"namespace '{namespace}'. The supported api-versions are '{', '.join(kind.versions)}'.",
+    )
+
+
+def _not_offered(what: str, target: ResourceId) -> ArmError:
+    return ArmError(
+        405, "MethodNotAllowed", f"{what} is not offered for '{target.type}' ({target.text})."
+    )

@@ -115,6 +115,9 @@ class GrafanaService:
         if as_text(resource.properties.get("publicNetworkAccess")).lower() == "disabled":
             page = b"<html><head><title>403 Forbidden</title></head></html>"
             return Response(403, page, {"Content-Type": "text/html"})
+        if not workspace.version:
+            return Response(503, {"message": f"the Grafana workspace {name!r} is still being made"})
+        data_sources.integrate(workspace)
         data_sources.migrate(workspace)
         try:
             return self._answer(workspace, request, parts)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulator.grafana.errors import GrafanaError, bad_request
 from simulator.grafana.workspace import Workspace, generated_uid
-from simulator.values import JsonObject, as_integer, as_object, as_text
+from simulator.values import JsonObject, as_integer, as_object, as_objects, as_text, dig
 
 PYROSCOPE = "grafana-pyroscope-datasource"
 PROMETHEUS = "prometheus"
@@ -154,6 +154,42 @@ def remove(workspace: Workspace, source: JsonObject) -> JsonObject:
         raise GrafanaError(403, "Cannot delete read-only data source")
     workspace.state.data_sources.remove(source)
     return {"message": "Data source deleted", "id": source["id"]}
+
+
+def integrate(workspace: Workspace) -> None:
+    """Keep a source for each Azure Monitor workspace that the ARM resource names as integrated.
+
+    Azure makes them itself, as ``Managed_Prometheus_<name>``, and removes them with the integration.
+    """
+    integrations = dig(workspace.resource.properties, "grafanaIntegrations")
+    wanted = {
+        as_text(item.get("azureMonitorWorkspaceResourceId")).lower(): item
+        for item in as_objects(dig(integrations, "azureMonitorWorkspaceIntegrations"))
+    }
+    made = workspace.drawer("integrations")
+    for key in [key for key in made if key not in wanted]:
+        uid = made.pop(key)
+        kept = [source for source in workspace.state.data_sources if source["uid"] != uid]
+        workspace.state.data_sources[:] = kept
+    for key in wanted:
+        target = workspace.world.get(key)
+        if key in made or target is None:
+            continue
+        name = f"Managed_Prometheus_{target.name}"
+        if any(source["name"] == name for source in workspace.state.data_sources):
+            continue
+        command = _Command(
+            name=name,
+            type=PROMETHEUS,
+            access="proxy",
+            url=as_text(dig(target.properties, "metrics", "prometheusQueryEndpoint")),
+            jsonData={"httpMethod": "POST", "azureCredentials": {"authType": "msi"}},
+        )
+        uid = generated_uid()
+        source: JsonObject = {"id": workspace.next_id(), "uid": uid, "orgId": 1, "readOnly": False}
+        _fill(source, command, version=1)
+        workspace.state.data_sources.append(source)
+        made[key] = uid
 
 
 def migrate(workspace: Workspace) -> None:

@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from simulator.values import JsonObject, as_integer, as_object, as_text
 from simulator.world import GrafanaState, Resource, World
 
-VERSIONS = {11: "11.6.5", 12: "12.2.0", 13: "13.0.1"}
-"""The version that a workspace of a major runs."""
-
 
 @dataclass(frozen=True)
 class Workspace:
@@ -26,8 +23,8 @@ class Workspace:
 
     @property
     def version(self) -> str:
-        """The full version, as ``/api/health`` tells it."""
-        return VERSIONS.get(self.major, f"{self.major}.0.0")
+        """The full version, as ``/api/health`` tells it; empty until the workspace is made."""
+        return as_text(self.resource.properties.get("grafanaVersion"))
 
     @property
     def principal_id(self) -> str:

@@ -16,7 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import IO, cast
 
+from typing_extensions import override
+
 from simulator.plugins.differences import compare
+from simulator.plugins.properties import UNKNOWN, Object, Secret, has_secrets, has_unknowns, plain
 from simulator.plugins.provider import (
     Checked,
     Difference,
@@ -26,17 +29,7 @@ from simulator.plugins.provider import (
     Urn,
     run,
 )
-from simulator.plugins.values import (
-    UNKNOWN,
-    Object,
-    Secret,
-    as_list,
-    as_object,
-    as_text,
-    has_secrets,
-    has_unknowns,
-    plain,
-)
+from simulator.values import as_list, as_object, as_text
 
 COMMAND = "command:local:Command"
 RUN = "command:local:run"
@@ -59,6 +52,7 @@ class CommandProvider(Provider):
     version = "1.2.1"
     keeps_secrets = True  # stdout and stderr are secret if any input is, which needs all of them
 
+    @override
     def invoke(self, token: str, arguments: Object, preview: bool) -> Object:
         if token != RUN:
             raise ProviderError(f"unknown function {token!r}")
@@ -68,27 +62,35 @@ class CommandProvider(Provider):
         output = self._execute(as_text(arguments.get("command")), arguments, Output(), urn="")
         return {**arguments, "stdout": output.stdout, "stderr": output.stderr}
 
+    @override
     def check(self, urn: Urn, olds: Object, news: Object, seed: bytes) -> Checked:
         if urn.type != COMMAND:
             raise ProviderError(f"unknown resource type {urn.type!r}")
         return Checked(news, _faults(news, _COMMAND_INPUTS))
 
-    def diff(self, urn: Urn, id: str, olds: Object, old_inputs: Object, news: Object) -> Difference:
+    @override
+    def diff(
+        self, urn: Urn, resource_id: str, olds: Object, old_inputs: Object, news: Object
+    ) -> Difference:
         return Difference(compare(old_inputs, news, _replaces))
 
-    def create(self, urn: Urn, inputs: Object, *, timeout: float, preview: bool) -> tuple[str, Object]:
+    @override
+    def create(
+        self, urn: Urn, inputs: Object, *, timeout: float, preview: bool
+    ) -> tuple[str, Object]:
         # The published plugin makes up an id in previews too, so a trigger on it shows as changed.
-        id = urn.name + secrets.token_hex(4)
+        resource_id = urn.name + secrets.token_hex(4)
         if preview:
-            return id, _state(inputs, UNKNOWN, UNKNOWN)
+            return resource_id, _state(inputs, UNKNOWN, UNKNOWN)
         if "create" not in inputs:
-            return id, _state(inputs, "", "")
-        return id, self._run_for(urn, inputs, "create", Output())
+            return resource_id, _state(inputs, "", "")
+        return resource_id, self._run_for(urn, inputs, "create", Output())
 
+    @override
     def update(
         self,
         urn: Urn,
-        id: str,
+        resource_id: str,
         olds: Object,
         old_inputs: Object,
         news: Object,
@@ -104,15 +106,21 @@ class CommandProvider(Provider):
             return _state(news, before.stdout, before.stderr)
         return self._run_for(urn, news, text, before)
 
-    def delete(self, urn: Urn, id: str, state: Object, inputs: Object, *, timeout: float) -> None:
+    @override
+    def delete(
+        self, urn: Urn, resource_id: str, state: Object, inputs: Object, *, timeout: float
+    ) -> None:
         if "delete" in state:
             self._run_for(urn, state, "delete", _output(state))
 
-    def read(self, urn: Urn, id: str, inputs: Object | None, state: Object) -> tuple[str, Object, Object]:
+    @override
+    def read(
+        self, urn: Urn, resource_id: str, inputs: Object | None, state: Object
+    ) -> tuple[str, Object, Object]:
         if inputs is None and not state:
             raise ProviderError("a command cannot be imported: nothing of it can be read")
         # Refresh cannot see what a command did: state stays as it is.
-        return id, inputs or {}, state
+        return resource_id, inputs or {}, state
 
     def _run_for(self, urn: Urn, inputs: Object, which: str, before: "Output") -> Object:
         text = as_text(plain(inputs[which]))

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 
+from simulator.plugins.properties import Secret, Unknown, is_list
 from simulator.plugins.provider import Kind
-from simulator.plugins.values import Secret, Unknown, as_object
+from simulator.values import as_object, is_object
 
 Replaces = Callable[[str], bool]
 """Whether a change at this path, indices written ``[]``, needs a replacement."""
@@ -47,12 +48,12 @@ def _compare_values(
         new = new.value
     if isinstance(new, Unknown):
         found[path] = Kind.UPDATE_REPLACE if replaces(pattern) else Kind.UPDATE
-    elif isinstance(old, dict) and isinstance(new, dict):
-        inner = (lambda _: True) if replaces(pattern) else replaces
+    elif is_object(old) and is_object(new):
+        inner = _always if replaces(pattern) else replaces
         _compare_objects(as_object(old), as_object(new), path, pattern, inner, found)
-    elif isinstance(old, list) and isinstance(new, list):
-        inner = (lambda _: True) if replaces(pattern) else replaces
-        _compare_lists(old, new, path, pattern, inner, found)  # pyright: ignore[reportUnknownArgumentType]
+    elif is_list(old) and is_list(new):
+        inner = _always if replaces(pattern) else replaces
+        _compare_lists(old, new, path, pattern, inner, found)
     elif old != new:
         found[path] = Kind.UPDATE_REPLACE if replaces(pattern) else Kind.UPDATE
 
@@ -73,6 +74,10 @@ def _compare_lists(
             found[here] = Kind.DELETE_REPLACE if replaces(there) else Kind.DELETE
         else:
             _compare_values(old[index], new[index], here, there, replaces, found)
+
+
+def _always(_path: str) -> bool:
+    return True
 
 
 def _child(path: str, key: str) -> str:

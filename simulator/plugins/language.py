@@ -18,6 +18,7 @@ from typing import IO
 
 import grpc
 from google.protobuf import empty_pb2
+from typing_extensions import override
 
 from simulator.plugins.serving import serve
 from simulator.plugins.stubs import language_pb2, language_pb2_grpc, plugin_pb2
@@ -37,34 +38,40 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         for child in list(self._children):
             child.send_signal(signal.SIGINT)
 
-    def Handshake(  # noqa: N802
+    @override
+    def Handshake(
         self, request: language_pb2.LanguageHandshakeRequest, context: grpc.ServicerContext
     ) -> language_pb2.LanguageHandshakeResponse:
         self._engine_address = request.engine_address
         return language_pb2.LanguageHandshakeResponse()
 
-    def GetPluginInfo(  # noqa: N802
+    @override
+    def GetPluginInfo(
         self, request: empty_pb2.Empty, context: grpc.ServicerContext
     ) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=VERSION)
 
-    def GetRequiredPlugins(  # noqa: N802
+    @override
+    def GetRequiredPlugins(
         self, request: language_pb2.GetRequiredPluginsRequest, context: grpc.ServicerContext
     ) -> language_pb2.GetRequiredPluginsResponse:
         return language_pb2.GetRequiredPluginsResponse()
 
-    def GetRequiredPackages(  # noqa: N802
+    @override
+    def GetRequiredPackages(
         self, request: language_pb2.GetRequiredPackagesRequest, context: grpc.ServicerContext
     ) -> language_pb2.GetRequiredPackagesResponse:
         return language_pb2.GetRequiredPackagesResponse()
 
-    def About(  # noqa: N802
+    @override
+    def About(
         self, request: language_pb2.AboutRequest, context: grpc.ServicerContext
     ) -> language_pb2.AboutResponse:
         version = ".".join(str(part) for part in sys.version_info[:3])
         return language_pb2.AboutResponse(executable=sys.executable, version=version)
 
-    def GetProgramDependencies(  # noqa: N802
+    @override
+    def GetProgramDependencies(
         self,
         request: language_pb2.GetProgramDependenciesRequest,
         context: grpc.ServicerContext,
@@ -78,7 +85,8 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             ]
         )
 
-    def InstallDependencies(  # noqa: N802
+    @override
+    def InstallDependencies(
         self,
         request: language_pb2.InstallDependenciesRequest,
         context: grpc.ServicerContext,
@@ -87,7 +95,8 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             stderr=b"The project's scripts install its dependencies; nothing to do.\n"
         )
 
-    def Run(  # noqa: N802
+    @override
+    def Run(
         self, request: language_pb2.RunRequest, context: grpc.ServicerContext
     ) -> language_pb2.RunResponse:
         directory = request.info.program_directory or request.pwd or os.getcwd()
@@ -126,7 +135,8 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             )
         return language_pb2.RunResponse()
 
-    def RunPlugin(  # noqa: N802
+    @override
+    def RunPlugin(
         self, request: language_pb2.RunPluginRequest, context: grpc.ServicerContext
     ) -> Iterator[language_pb2.RunPluginResponse]:
         program = request.info.program_directory
@@ -171,10 +181,16 @@ def _stream(child: subprocess.Popen[bytes]) -> Iterator[language_pb2.RunPluginRe
 
     def read(pipe: IO[bytes], name: str) -> None:
         while chunk := os.read(pipe.fileno(), 65536):
-            chunks.put(language_pb2.RunPluginResponse(**{name: chunk}))
+            chunks.put(
+                language_pb2.RunPluginResponse(stdout=chunk)
+                if name == "stdout"
+                else language_pb2.RunPluginResponse(stderr=chunk)
+            )
         chunks.put(None)
 
-    pipes = [(pipe, name) for pipe, name in ((child.stdout, "stdout"), (child.stderr, "stderr")) if pipe]
+    pipes = [
+        (pipe, name) for pipe, name in ((child.stdout, "stdout"), (child.stderr, "stderr")) if pipe
+    ]
     for pipe, name in pipes:
         threading.Thread(target=read, args=(pipe, name), daemon=True).start()
     ended = 0

@@ -68,7 +68,9 @@ def main() -> None:
     except SystemExit as error:
         status = error.code if isinstance(error.code, int) else int(error.code is not None)
     except Exception as error:
-        message = "Program failed with an unhandled exception:\n" + _user_traceback(error, directory)
+        message = "Program failed with an unhandled exception:\n" + _user_traceback(
+            error, directory
+        )
         pulumi.log.error(message)
         status = _REPORTED
     executor.shutdown(wait=True)

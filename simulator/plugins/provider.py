@@ -2,7 +2,7 @@
 
 A provider subclasses :class:`Provider` and overrides what it has; :func:`run` serves it. Errors
 meant for the person at the terminal are :class:`ProviderError`; a resource that exists but did not
-become what it should is :class:`PartialFailure`, which keeps it in state.
+become what it should is :class:`PartialError`, which keeps it in state.
 """
 
 from __future__ import annotations
@@ -15,7 +15,9 @@ from typing import NoReturn, TypeVar
 
 import grpc
 from google.protobuf import any_pb2, empty_pb2, struct_pb2
+from typing_extensions import override
 
+from simulator.plugins.properties import Object, decode, encode
 from simulator.plugins.serving import serve
 from simulator.plugins.stubs import (
     engine_pb2,
@@ -25,19 +27,20 @@ from simulator.plugins.stubs import (
     provider_pb2_grpc,
     status_pb2,
 )
-from simulator.plugins.values import Object, decode, encode
 
 
 class ProviderError(Exception):
     """The call failed for the reason in the message; nothing is kept."""
 
 
-class PartialFailure(Exception):
+class PartialError(Exception):
     """The resource exists but failed: the engine keeps it in state and retries it next time."""
 
-    def __init__(self, message: str, *, id: str, properties: Object, inputs: Object) -> None:
+    def __init__(
+        self, message: str, *, resource_id: str, properties: Object, inputs: Object
+    ) -> None:
         super().__init__(message)
-        self.id = id
+        self.resource_id = resource_id
         self.properties = properties
         self.inputs = inputs
 
@@ -123,9 +126,8 @@ class Provider:
     def log(self, severity: Severity, message: str, urn: str = "") -> None:
         """Show ``message`` beside the resource ``urn``."""
         if self._engine is not None:
-            self._engine.Log(
-                engine_pb2.LogRequest(severity=severity.value, message=message, urn=urn)
-            )
+            request = engine_pb2.LogRequest(severity=severity.value, message=message, urn=urn)
+            self._engine.Log(request)  # pyright: ignore[reportUnknownMemberType] - its stub lacks it
 
     # --- the provider itself ------------------------------------------------------------------
 
@@ -150,15 +152,21 @@ class Provider:
         """Validate inputs and add defaults."""
         return Checked(news)
 
-    def diff(self, urn: Urn, id: str, olds: Object, old_inputs: Object, news: Object) -> Difference:
+    def diff(
+        self, urn: Urn, resource_id: str, olds: Object, old_inputs: Object, news: Object
+    ) -> Difference:
         """What going from the old inputs to ``news`` would change."""
         raise NotImplementedError
 
-    def create(self, urn: Urn, inputs: Object, *, timeout: float, preview: bool) -> tuple[str, Object]:
+    def create(
+        self, urn: Urn, inputs: Object, *, timeout: float, preview: bool
+    ) -> tuple[str, Object]:
         """Make the resource; its id and outputs."""
         raise NotImplementedError
 
-    def read(self, urn: Urn, id: str, inputs: Object | None, state: Object) -> tuple[str, Object, Object]:
+    def read(
+        self, urn: Urn, resource_id: str, inputs: Object | None, state: Object
+    ) -> tuple[str, Object, Object]:
         """The live resource as (id, inputs, outputs); an empty id if it is gone.
 
         ``inputs`` is None for an import.
@@ -168,7 +176,7 @@ class Provider:
     def update(
         self,
         urn: Urn,
-        id: str,
+        resource_id: str,
         olds: Object,
         old_inputs: Object,
         news: Object,
@@ -179,7 +187,9 @@ class Provider:
         """Change the resource in place; its outputs."""
         raise NotImplementedError
 
-    def delete(self, urn: Urn, id: str, state: Object, inputs: Object, *, timeout: float) -> None:
+    def delete(
+        self, urn: Urn, resource_id: str, state: Object, inputs: Object, *, timeout: float
+    ) -> None:
         """Remove the resource; one that is gone already is no error."""
         raise NotImplementedError
 
@@ -199,17 +209,17 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
     def _run(self, context: grpc.ServicerContext, work: Callable[[], _Answer]) -> _Answer:
         try:
             return work()
-        except PartialFailure as failure:
+        except PartialError as failure:
             self._abort_partially(context, failure)
         except ProviderError as error:
             context.abort(grpc.StatusCode.UNKNOWN, str(error))
 
     @staticmethod
-    def _abort_partially(context: grpc.ServicerContext, failure: PartialFailure) -> NoReturn:
+    def _abort_partially(context: grpc.ServicerContext, failure: PartialError) -> NoReturn:
         detail = any_pb2.Any()
         detail.Pack(
             provider_pb2.ErrorResourceInitFailed(
-                id=failure.id,
+                id=failure.resource_id,
                 properties=encode(failure.properties),
                 inputs=encode(failure.inputs),
                 reasons=[str(failure)],
@@ -222,34 +232,39 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
 
     # --- the plugin ---------------------------------------------------------------------------
 
-    def Handshake(  # noqa: N802
+    @override
+    def Handshake(
         self,
         request: provider_pb2.ProviderHandshakeRequest,
         context: grpc.ServicerContext,
     ) -> provider_pb2.ProviderHandshakeResponse:
         self._provider.connect(request.engine_address)
         return provider_pb2.ProviderHandshakeResponse(
-            accept_secrets=self._provider.keeps_secrets, accept_resources=False, accept_outputs=False
+            accept_secrets=self._provider.keeps_secrets,
+            accept_resources=False,
+            accept_outputs=False,
         )
 
-    def Attach(  # noqa: N802
+    @override
+    def Attach(
         self, request: plugin_pb2.PluginAttach, context: grpc.ServicerContext
     ) -> empty_pb2.Empty:
         self._provider.connect(request.address)
         return empty_pb2.Empty()
 
-    def GetPluginInfo(  # noqa: N802
+    @override
+    def GetPluginInfo(
         self, request: empty_pb2.Empty, context: grpc.ServicerContext
     ) -> plugin_pb2.PluginInfo:
         return plugin_pb2.PluginInfo(version=self._provider.version)
 
-    def Cancel(  # noqa: N802
-        self, request: empty_pb2.Empty, context: grpc.ServicerContext
-    ) -> empty_pb2.Empty:
+    @override
+    def Cancel(self, request: empty_pb2.Empty, context: grpc.ServicerContext) -> empty_pb2.Empty:
         self._provider.cancelled.set()
         return empty_pb2.Empty()
 
-    def CheckConfig(  # noqa: N802
+    @override
+    def CheckConfig(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
         checked = self._run(context, lambda: self._provider.check_config(decode(request.news)))
@@ -258,7 +273,8 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
             return provider_pb2.CheckResponse(inputs=request.news)
         return _check_response(checked)
 
-    def DiffConfig(  # noqa: N802
+    @override
+    def DiffConfig(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
         olds, news = decode(request.old_inputs), decode(request.news)
@@ -266,7 +282,8 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
             olds = decode(request.olds)
         return _diff_response(self._run(context, lambda: self._provider.diff_config(olds, news)))
 
-    def Configure(  # noqa: N802
+    @override
+    def Configure(
         self, request: provider_pb2.ConfigureRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ConfigureResponse:
         self._run(context, lambda: self._provider.configure(decode(request.args)))
@@ -277,18 +294,23 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
             supportsPreview=True,
         )
 
-    def Invoke(  # noqa: N802
+    @override
+    def Invoke(
         self, request: provider_pb2.InvokeRequest, context: grpc.ServicerContext
     ) -> provider_pb2.InvokeResponse:
         answer = self._run(
             context,
             lambda: self._provider.invoke(request.tok, decode(request.args), request.preview),
         )
-        return provider_pb2.InvokeResponse(**{"return": encode(answer)})
+        response = provider_pb2.InvokeResponse()
+        # The field's name is a keyword in Python.
+        getattr(response, "return").CopyFrom(encode(answer))
+        return response
 
     # --- resources ----------------------------------------------------------------------------
 
-    def Check(  # noqa: N802
+    @override
+    def Check(
         self, request: provider_pb2.CheckRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CheckResponse:
         return _check_response(
@@ -303,7 +325,8 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
             )
         )
 
-    def Diff(  # noqa: N802
+    @override
+    def Diff(
         self, request: provider_pb2.DiffRequest, context: grpc.ServicerContext
     ) -> provider_pb2.DiffResponse:
         return _diff_response(
@@ -319,10 +342,11 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
             )
         )
 
-    def Create(  # noqa: N802
+    @override
+    def Create(
         self, request: provider_pb2.CreateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.CreateResponse:
-        id, properties = self._run(
+        resource_id, properties = self._run(
             context,
             lambda: self._provider.create(
                 Urn(request.urn),
@@ -331,13 +355,14 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
                 preview=request.preview,
             ),
         )
-        return provider_pb2.CreateResponse(id=id, properties=encode(properties))
+        return provider_pb2.CreateResponse(id=resource_id, properties=encode(properties))
 
-    def Read(  # noqa: N802
+    @override
+    def Read(
         self, request: provider_pb2.ReadRequest, context: grpc.ServicerContext
     ) -> provider_pb2.ReadResponse:
         known = len(request.inputs.fields) > 0
-        id, inputs, properties = self._run(
+        resource_id, inputs, properties = self._run(
             context,
             lambda: self._provider.read(
                 Urn(request.urn),
@@ -346,13 +371,14 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
                 self._decode(request.properties),
             ),
         )
-        if not id:
+        if not resource_id:
             return provider_pb2.ReadResponse()
         return provider_pb2.ReadResponse(
-            id=id, inputs=encode(inputs), properties=encode(properties)
+            id=resource_id, inputs=encode(inputs), properties=encode(properties)
         )
 
-    def Update(  # noqa: N802
+    @override
+    def Update(
         self, request: provider_pb2.UpdateRequest, context: grpc.ServicerContext
     ) -> provider_pb2.UpdateResponse:
         properties = self._run(
@@ -369,7 +395,8 @@ class _Service(provider_pb2_grpc.ResourceProviderServicer):
         )
         return provider_pb2.UpdateResponse(properties=encode(properties))
 
-    def Delete(  # noqa: N802
+    @override
+    def Delete(
         self, request: provider_pb2.DeleteRequest, context: grpc.ServicerContext
     ) -> empty_pb2.Empty:
         self._run(

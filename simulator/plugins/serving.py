@@ -19,7 +19,9 @@ _PARALLEL_CALLS = 64
 _PARENT_CHECK_SECONDS = 0.5
 
 
-def serve(register: Callable[[grpc.Server], None], on_end: Callable[[], None] | None = None) -> None:
+def serve(
+    register: Callable[[grpc.Server], None], on_end: Callable[[], None] | None = None
+) -> None:
     """Serve what ``register`` adds until the engine ends, then end the process.
 
     ``on_end`` runs before the process ends; it must not wait.

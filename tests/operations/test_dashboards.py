@@ -242,3 +242,15 @@ def test_a_title_or_version_clash_is_explained(azure: Azure, operations: Operati
     result = operations(APPLY, request)
     assert result.exit_code == ExitCode.CONFLICT
     assert_says(result.stderr, [body["message"], "grafana.folder"])
+
+
+@pytest.mark.parametrize("path", [".*/dashboards/uid/.*", ".*/folders/.*"])
+@pytest.mark.parametrize("then", [{"status": 503}, {"drop": "before"}, {"drop": "after"}])
+def test_one_bad_answer_leaves_nothing_behind_when_deleting(
+    azure: Azure, operations: Operations, path: str, then: dict[str, object]
+) -> None:
+    operations.succeed(APPLY, in_folder(azure))
+    azure.fault("DELETE", path, then, service="grafana")
+    operations.succeed(DELETE, in_folder(azure))
+    assert not live(azure).get("dashboard")
+    assert folders(azure) == []

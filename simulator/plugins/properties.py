@@ -8,11 +8,12 @@ and ARM refuses ``1.0`` where it wants ``1``. A value not known before an update
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import cast
+from typing import TypeGuard, cast
 
 from google.protobuf import json_format, struct_pb2
 
-Object = dict[str, object]
+from simulator.values import JsonObject as Object
+from simulator.values import is_object
 
 _SIGNATURE = "4dabf18193072939515e22adb298388d"
 _SECRET = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105 - a marker of the protocol
@@ -36,19 +37,9 @@ class Secret:
     value: object
 
 
-def as_object(value: object) -> Object:
-    """``value`` if it is an object, otherwise an empty one."""
-    return cast(Object, value) if isinstance(value, dict) else {}
-
-
-def as_list(value: object) -> list[object]:
-    """``value`` if it is a list, otherwise an empty one."""
-    return cast(list[object], value) if isinstance(value, list) else []
-
-
-def as_text(value: object) -> str:
-    """``value`` if it is text, otherwise an empty one."""
-    return value if isinstance(value, str) else ""
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether ``value`` is a list."""
+    return isinstance(value, list)
 
 
 def decode(struct: struct_pb2.Struct, *, keep_secrets: bool = False) -> Object:
@@ -66,10 +57,10 @@ def _from_wire(value: object, *, keep_secrets: bool) -> object:
         return UNKNOWN
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, list):
-        return [_from_wire(item, keep_secrets=keep_secrets) for item in cast(list[object], value)]
-    if isinstance(value, dict):
-        fields = cast(Object, value)
+    if is_list(value):
+        return [_from_wire(item, keep_secrets=keep_secrets) for item in value]
+    if is_object(value):
+        fields = value
         if fields.get(_SIGNATURE) == _SECRET:
             inner = _from_wire(fields.get("value"), keep_secrets=keep_secrets)
             return Secret(inner) if keep_secrets else inner
@@ -83,9 +74,8 @@ def _from_wire(value: object, *, keep_secrets: bool) -> object:
 
 def encode(properties: Mapping[str, object]) -> struct_pb2.Struct:
     """``properties`` as the engine expects them."""
-    struct = struct_pb2.Struct()
-    struct.update({key: _to_wire(item) for key, item in properties.items() if item is not None})
-    return struct
+    wire = {key: _to_wire(item) for key, item in properties.items() if item is not None}
+    return json_format.ParseDict(wire, struct_pb2.Struct())
 
 
 def _to_wire(value: object) -> object:
@@ -93,10 +83,10 @@ def _to_wire(value: object) -> object:
         return _UNKNOWN_TEXT
     if isinstance(value, Secret):
         return {_SIGNATURE: _SECRET, "value": _to_wire(value.value)}
-    if isinstance(value, list | tuple):
-        return [_to_wire(item) for item in cast(list[object], value)]
-    if isinstance(value, dict):
-        fields = cast(Object, value)
+    if is_list(value):
+        return [_to_wire(item) for item in value]
+    if is_object(value):
+        fields = value
         return {key: _to_wire(item) for key, item in fields.items() if item is not None}
     return value
 
@@ -107,10 +97,10 @@ def has_unknowns(value: object) -> bool:
         return True
     if isinstance(value, Secret):
         return has_unknowns(value.value)
-    if isinstance(value, dict):
-        return any(has_unknowns(item) for item in cast(Object, value).values())
-    if isinstance(value, list):
-        return any(has_unknowns(item) for item in cast(list[object], value))
+    if is_object(value):
+        return any(has_unknowns(item) for item in value.values())
+    if is_list(value):
+        return any(has_unknowns(item) for item in value)
     return False
 
 
@@ -118,10 +108,10 @@ def has_secrets(value: object) -> bool:
     """Whether ``value`` or anything in it is secret."""
     if isinstance(value, Secret):
         return True
-    if isinstance(value, dict):
-        return any(has_secrets(item) for item in cast(Object, value).values())
-    if isinstance(value, list):
-        return any(has_secrets(item) for item in cast(list[object], value))
+    if is_object(value):
+        return any(has_secrets(item) for item in value.values())
+    if is_list(value):
+        return any(has_secrets(item) for item in value)
     return False
 
 
@@ -129,8 +119,8 @@ def plain(value: object) -> object:
     """``value`` with every secret replaced by what it holds."""
     if isinstance(value, Secret):
         return plain(value.value)
-    if isinstance(value, dict):
-        return {key: plain(item) for key, item in cast(Object, value).items()}
-    if isinstance(value, list):
-        return [plain(item) for item in cast(list[object], value)]
+    if is_object(value):
+        return {key: plain(item) for key, item in value.items()}
+    if is_list(value):
+        return [plain(item) for item in value]
     return value
