@@ -16,6 +16,7 @@ from components.resource_ids import cluster_id, private_link_service_id
 from infra.lookups import survey
 from infra.names import Names, names_for
 from infra.preflight import Existing, judge, survey_request
+from infra.preflight.request import own_resource_group
 from infra.settings import NamedSource, Settings, load, sections_of
 from operations.requests import Survey, SurveyRequest
 
@@ -54,12 +55,7 @@ class Stack:
     @property
     def resource_group(self) -> str:
         """For what this stack makes and no setting places elsewhere."""
-        group, cluster = self.settings.azure.resource_group, self.settings.cluster.existing
-        if group is not None:
-            return group.name
-        if cluster is None:
-            raise ValueError("the settings name no resource group for a new cluster")
-        return cluster.resource_group
+        return own_resource_group(self.settings)
 
     @property
     def makes_resource_group(self) -> bool:
@@ -88,7 +84,7 @@ class Stack:
 
     @property
     def node_resource_group(self) -> str:
-        """Group of the nodes; given to a new cluster, for the private link's id must be known early."""
+        """Group of the nodes; given to a new cluster, so that the private link's id is known."""
         if self.existing.cluster is not None:
             return self.existing.cluster.node_resource_group
         create = self.settings.cluster.create
