@@ -1,0 +1,79 @@
+"""``scripts/simulate``: run a command inside the simulated Azure, or look at it from outside."""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+
+from simulator import home as homes
+from simulator import session
+from simulator.values import as_list, as_number, as_object, as_text
+from tools.provide import ToolError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Parse and act; the exit status is the command's."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/simulate",
+        description=(
+            "Runs a command (default: a shell) inside a simulated Azure on this machine, with the "
+            "real pulumi, e.g.: scripts/simulate pulumi up --yes --stack dev"
+        ),
+        epilog=(
+            "Environment: SIM_HOME (folder of its state; default .simulator in the checkout), "
+            "SIM_LATENCY (wall seconds a simulated second takes; default 0.01), SIM_FAULTS (file "
+            "with a fault plan), SIM_STACK_FILES (folder of the stack files)."
+        ),
+    )
+    parser.add_argument(
+        "--kubernetes",
+        choices=["simulated", "real"],
+        default="simulated",
+        help="what the clusters are: simulated (default), or a real Kubernetes API server",
+    )
+    action = parser.add_mutually_exclusive_group()
+    action.add_argument(
+        "--reset", action="store_true", help="stop it, and forget its state and stacks"
+    )
+    action.add_argument(
+        "--inspect", action="store_true", help="print everything in it as sorted JSON"
+    )
+    action.add_argument(
+        "--timeline", action="store_true", help="print what took how long in simulated seconds"
+    )
+    parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER)
+    given = parser.parse_args(arguments)
+    command = given.command[1:] if given.command[:1] == ["--"] else given.command
+    if command and (given.reset or given.inspect or given.timeline):
+        parser.error("--reset, --inspect and --timeline take no command")
+    try:
+        if given.reset:
+            homes.reset(homes.Home.from_environment())
+            return 0
+        if given.inspect or given.timeline:
+            return _look("timeline" if given.timeline else "inspect")
+        return session.run(command, real_kubernetes=given.kubernetes == "real")
+    except (homes.SessionError, ToolError) as error:
+        session.say(str(error))
+        return 1
+
+
+def _look(what: str) -> int:
+    """Print one view of the simulated Azure, which is started if need be."""
+    home = homes.Home.from_environment()
+    with home.locked():
+        found = homes.running(home)
+        azure = found or session.open_azure(home, session.Options.from_environment())
+    answer = azure.control("GET", what)
+    if what == "inspect":
+        print(json.dumps(answer, indent=2, sort_keys=True))  # noqa: T201
+        return 0
+    for entry in as_list(answer):
+        step = as_object(entry)
+        begin, seconds = as_number(step.get("start")), as_number(step.get("seconds"))
+        print(f"{begin:10.1f} s  {seconds:8.1f} s  {as_text(step.get('what'))}")  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+"""HTTP to a simulated API server: one kubeconfig, JSON in and out, simulated waiting."""
+
+import http.client
+import json
+import os
+import ssl
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from simulator.plugins.kubernetes.kubeconfig import Credentials, Kubeconfig
+from simulator.plugins.properties import Object
+from simulator.plugins.provider import ProviderError
+from simulator.values import as_object, as_text
+
+POLL_SECONDS = 2.0
+
+_Found = TypeVar("_Found")
+
+
+class ApiError(ProviderError):
+    """The API server refused; the text is its own message."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+class UnreachableError(ProviderError):
+    """There is no answer from the API server, as client-go words it."""
+
+
+class WaitExpiredError(Exception):
+    """What was waited for did not come in time."""
+
+
+class Client:
+    """One user's view of one cluster. Threads may share it."""
+
+    def __init__(self, config: Kubeconfig, cancelled: threading.Event) -> None:
+        self._server = urlsplit(config.server)
+        self._credentials = Credentials(config)
+        self._tls = ssl.create_default_context(cadata=config.authority or None)
+        self._scale = float(os.environ.get("SIM_LATENCY", "0.01"))
+        self._cancelled = cancelled
+        self._lock = threading.Lock()
+
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        content_type: str = "application/json",
+    ) -> Object:
+        """The decoded answer.
+
+        Raises:
+            ApiError: the server refused.
+            UnreachableError: it does not answer.
+            KubeconfigError: there is no credential.
+        """
+        with self._lock:
+            token = self._credentials.token()
+        headers = {"Accept": "application/json", "User-Agent": "pulumi-kubernetes"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        data = None
+        if body is not None:
+            data = json.dumps(body)
+            headers["Content-Type"] = content_type
+        url = f"{self._server.geturl().rstrip('/')}{path}"
+        connection = http.client.HTTPSConnection(
+            str(self._server.hostname), self._server.port, context=self._tls, timeout=60
+        )
+        try:
+            connection.request(method, self._server.path.rstrip("/") + path, data, headers)
+            response = connection.getresponse()
+            text = response.read().decode()
+        except (OSError, http.client.HTTPException) as error:
+            raise UnreachableError(f'{method.title()} "{url}": {error}') from error
+        finally:
+            connection.close()
+        answer = _decoded(text)
+        if response.status == 503 and not answer:
+            raise UnreachableError(f'{method.title()} "{url}": {response.reason}')
+        if response.status >= 400:
+            status = as_object(answer)
+            message = as_text(status.get("message")) or text or response.reason
+            raise ApiError(response.status, as_text(status.get("reason")), message)
+        return as_object(answer)
+
+    def find(self, path: str) -> Object | None:
+        """What GET answers; None for a 404."""
+        try:
+            return self.call("GET", path)
+        except ApiError as error:
+            if error.code == 404:
+                return None
+            raise
+
+    def wait_for(self, look: Callable[[], _Found | None], timeout: float) -> _Found:
+        """Look until there is something to see.
+
+        Args:
+            look: answers None while there is nothing.
+            timeout: simulated seconds.
+
+        Raises:
+            WaitExpiredError: there was nothing in time.
+            ProviderError: the user cancelled.
+        """
+        waited = 0.0
+        while (found := look()) is None:
+            if waited >= timeout:
+                raise WaitExpiredError
+            waited += POLL_SECONDS
+            # At latency 0 everything is due at once, but others must get a turn.
+            if self._cancelled.wait(max(POLL_SECONDS * self._scale, 0.005)):
+                raise ProviderError("context canceled")
+        return found
+
+
+def _decoded(text: str) -> object:
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        return None

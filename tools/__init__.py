@@ -1,0 +1,1 @@
+"""The command-line tools that the scripts need and how they are provided where missing."""

@@ -1,0 +1,234 @@
+"""Provides the tools that ``scripts/tools`` names: found on PATH, or built from their Go modules.
+
+Built tools go to a cache of the user's, not of the clone, in a folder named after the version and
+the pinned ``go.sum``, so two clones share them and a changed pin never uses an old build. What is
+built is pinned by ``tools/<module>/go.mod`` and ``go.sum``. Nothing is downloaded ready-made.
+"""
+
+import argparse
+import fcntl
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+HERE: Final = Path(__file__).resolve().parent
+PROGRESS_SECONDS: Final = 15.0
+GO_ADVICE: Final = "install Go 1.26 or newer (https://go.dev/dl/)"
+
+
+class ToolError(Exception):
+    """A tool can be neither found nor built; the message says what to install."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One executable: how to recognise a usable one, and how to build it."""
+
+    name: str
+    module: Path
+    """Folder with ``go.mod`` and ``go.sum``."""
+    package: str
+    """What to build, as ``go build`` names it."""
+    version_of: str
+    """The module in ``go.mod`` whose version is the tool's."""
+    linker_flags: str = "-s -w"
+    """``{version}`` stands for the version."""
+    usable: Callable[[str], bool] = lambda _path: True
+    """Whether one found on PATH will do."""
+    needed: str
+    """What would do, in a sentence's words."""
+    install: str
+    """Where a person gets it."""
+    build_minutes: int
+
+    @property
+    def version(self) -> str:
+        """The version that would be built."""
+        pinned = re.search(
+            rf"^\s*(?:require\s+)?{re.escape(self.version_of)}\s+(\S+)",
+            (self.module / "go.mod").read_text(),
+            re.MULTILINE,
+        )
+        if pinned is None:
+            raise ToolError(f"{self.module / 'go.mod'} does not require {self.version_of}")
+        return pinned.group(1)
+
+
+PULUMI_AT_LEAST: Final = (3, 270)
+"""The oldest pulumi whose plugin protocol the program's SDK and the simulator's plugins speak."""
+
+
+def pulumi_is_recent(path: str) -> bool:
+    """Whether the pulumi at ``path`` is recent enough."""
+    answer = subprocess.run(
+        [path, "version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PULUMI_SKIP_UPDATE_CHECK": "true"},
+    )
+    found = re.match(r"v?(\d+)\.(\d+)\.", answer.stdout.strip())
+    return found is not None and (int(found[1]), int(found[2])) >= PULUMI_AT_LEAST
+
+
+PULUMI: Final = Tool(
+    name="pulumi",
+    module=HERE / "pulumi",
+    package="github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+    version_of="github.com/pulumi/pulumi/pkg/v3",
+    linker_flags=("-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}"),
+    usable=pulumi_is_recent,
+    needed="pulumi " + ".".join(map(str, PULUMI_AT_LEAST)) + " or newer",
+    install="https://www.pulumi.com/docs/iac/download-install/",
+    build_minutes=4,
+)
+
+SETS: Final[Mapping[str, tuple[Tool, ...]]] = {
+    "pulumi": (PULUMI,),
+}
+"""What can be asked for by name."""
+
+
+def cache_folder() -> Path:
+    """The user's cache of built tools."""
+    configured = os.environ.get("XDG_CACHE_HOME")
+    if configured:
+        return Path(configured, "gpuobs")
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "gpuobs"
+    return Path.home() / ".cache" / "gpuobs"
+
+
+def built_path(tool: Tool) -> Path:
+    """Where the built ``tool`` is, or would be."""
+    pins = hashlib.sha256((tool.module / "go.sum").read_bytes()).hexdigest()[:12]
+    return cache_folder() / "tools" / f"{tool.name}-{tool.version}-{pins}" / tool.name
+
+
+def provide(tool: Tool) -> Path:
+    """The path of a usable ``tool``, built first if need be; progress goes to standard error.
+
+    Raises:
+        ToolError: there is none, and it cannot be built.
+    """
+    found = shutil.which(tool.name)
+    if found and tool.usable(found):
+        return Path(found)
+    target = built_path(tool)
+    if target.exists():
+        return target
+    if shutil.which("go") is None:
+        seen = f"{found} is too old" if found else "there is none on PATH"
+        raise ToolError(
+            f"{tool.needed} is needed and {seen}. Install it ({tool.install}), "
+            f"or {GO_ADVICE} and run this again: it will be built."
+        )
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with (target.parent / "lock").open("w") as lock:
+        # Another script may be building it; then its build is ours.
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not target.exists():
+            _build(tool, target)
+    return target
+
+
+def _build(tool: Tool, target: Path) -> None:
+    say(
+        f"building {tool.name} {tool.version} from its Go module "
+        f"(about {tool.build_minutes} minutes, once for this machine)"
+    )
+    partial = target.with_suffix(f".{os.getpid()}.partial")
+    command = ["go", "build", "-trimpath"]
+    command += ["-ldflags", tool.linker_flags.format(version=tool.version)]
+    command += ["-o", str(partial), tool.package]
+    begin = time.monotonic()
+    with _Progress(tool.name, begin):
+        answer = subprocess.run(
+            command,
+            cwd=tool.module,
+            env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    if answer.returncode != 0:
+        partial.unlink(missing_ok=True)
+        tail = "\n".join(answer.stdout.strip().splitlines()[-15:])
+        raise ToolError(
+            f"building {tool.name} {tool.version} failed:\n{tail}\n"
+            f"Install {tool.needed} instead ({tool.install}), or mend the cause "
+            f"(a Go older than {tool.module / 'go.mod'} asks for, no network, no disk space)."
+        )
+    partial.replace(target)
+    say(f"built {tool.name} {tool.version} in {time.monotonic() - begin:.0f} s: {target}")
+
+
+class _Progress:
+    """Says now and then that a build still runs."""
+
+    def __init__(self, name: str, begin: float) -> None:
+        self._name = name
+        self._begin = begin
+        self._done = threading.Event()
+
+    def __enter__(self) -> None:
+        threading.Thread(target=self._tell, daemon=True).start()
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+
+    def _tell(self) -> None:
+        while not self._done.wait(PROGRESS_SECONDS):
+            say(f"still building {self._name} ({time.monotonic() - self._begin:.0f} s)")
+
+
+def say(text: str) -> None:
+    """A line for the person at the terminal."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """``scripts/tools``: provide the named sets of tools and say where they are."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/tools",
+        description="Provides the tools that the other scripts need, and says where they are.",
+    )
+    parser.add_argument(
+        "--print-env",
+        action="store_true",
+        help='print shell text that puts the tools on PATH: eval "$(scripts/tools --print-env)"',
+    )
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help=f"of {', '.join(SETS)}; default: pulumi"
+    )
+    given = parser.parse_args(arguments)
+    unknown = [name for name in given.names if name not in SETS]
+    if unknown:
+        parser.error(f"unknown name {unknown[0]!r}; known: {', '.join(SETS)}")
+    try:
+        paths = [provide(tool) for name in given.names or ["pulumi"] for tool in SETS[name]]
+    except ToolError as error:
+        say(f"scripts/tools: {error}")
+        return 1
+    if given.print_env:
+        folders = os.pathsep.join(dict.fromkeys(str(path.parent) for path in paths))
+        print(f'export PATH={shlex.quote(folders)}{os.pathsep}"$PATH"')  # noqa: T201
+    else:
+        for path in paths:
+            print(path)  # noqa: T201
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
