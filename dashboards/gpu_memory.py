@@ -5,7 +5,7 @@ network, and the same options give the same JSON.
 """
 
 import json
-from typing import cast
+from typing import Final, cast
 
 from grafana_foundation_sdk.builders.dashboard import (
     AnnotationQuery,
@@ -18,6 +18,10 @@ from grafana_foundation_sdk.models.dashboard import DashboardCursorSync, Dashboa
 
 from dashboards import panels, queries, variables
 from dashboards.options import DashboardOptions
+
+_ANNOTATED_PROCESS: Final = (
+    f"{{{{{queries.NAMESPACE}}}}}/{{{{{queries.METRICS_POD}}}}}, process {{{{pid}}}}"
+)
 
 
 def build(options: DashboardOptions) -> dict[str, object]:
@@ -126,4 +130,7 @@ def _json(dashboard: Dashboard) -> dict[str, object]:
         # The SDK sets what belongs to interval variables on all, beyond Grafana's schema.
         variable.auto = variable.auto_min = variable.auto_count = None
     model = json.loads(json.dumps(built, cls=JSONEncoder)) | {"id": None}
+    for annotation in model["annotations"].get("list", []):
+        # Fields of the Prometheus plugin's annotations, which the SDK does not know.
+        annotation |= {"titleFormat": annotation["name"], "textFormat": _ANNOTATED_PROCESS}
     return cast("dict[str, object]", json.loads(json.dumps(model, sort_keys=True)))
