@@ -1,0 +1,232 @@
+"""Node pools. Quota is checked when a pool is accepted; Spot pools get Azure's taint and label."""
+
+import re
+from typing import Final
+
+from simulator.arm import compute, schema
+from simulator.arm.errors import ArmError, bad_request
+from simulator.arm.polling import CONTAINER_SERVICE
+from simulator.arm.resource_type import Call, ResourceType
+from simulator.values import JsonObject, as_integer, as_number, as_object, as_text, texts
+from simulator.world import Operation, Resource, World
+
+TYPE: Final = "Microsoft.ContainerService/managedClusters/agentPools"
+SPOT_KEY: Final = "kubernetes.azure.com/scalesetpriority"
+SPOT_TAINT: Final = f"{SPOT_KEY}=spot:NoSchedule"
+TAINT_PATTERN: Final = r"[^=:]+(=[^:]*)?:(NoSchedule|PreferNoSchedule|NoExecute)"
+
+POOL_FIELDS: Final = {
+    "count": schema.integer(required=True),
+    "vmSize": schema.text(required=True, create_only=True),
+    "mode": schema.text("System", "User", "Gateway", default="User"),
+    "type": schema.text(
+        "VirtualMachineScaleSets", "AvailabilitySet", "VirtualMachines",
+        default="VirtualMachineScaleSets", create_only=True,
+    ),
+    "osType": schema.text("Linux", "Windows", default="Linux", create_only=True),
+    "osSKU": schema.text("Ubuntu", "AzureLinux", "Ubuntu2204", "Ubuntu2404", default="Ubuntu"),
+    "osDiskSizeGB": schema.integer(create_only=True),
+    "osDiskType": schema.text("Managed", "Ephemeral", create_only=True),
+    "maxPods": schema.integer(create_only=True),
+    "vnetSubnetID": schema.text(create_only=True),
+    "podSubnetID": schema.text(create_only=True),
+    "availabilityZones": schema.items(schema.text(), create_only=True),
+    "enableAutoScaling": schema.flag(default=False),
+    "minCount": schema.integer(),
+    "maxCount": schema.integer(),
+    "nodeTaints": schema.texts(),
+    "nodeLabels": schema.mapping(),
+    "tags": schema.TAGS,
+    "scaleSetPriority": schema.text("Regular", "Spot", default="Regular", create_only=True),
+    "scaleSetEvictionPolicy": schema.text("Delete", "Deallocate", create_only=True),
+    "spotMaxPrice": schema.number(),
+    "gpuInstanceProfile": schema.text(
+        "MIG1g", "MIG2g", "MIG3g", "MIG4g", "MIG7g", create_only=True
+    ),
+    "gpuProfile": schema.record(
+        {
+            "driver": schema.text("Install", "None", create_only=True),
+            "driverType": schema.text("GRID", "CUDA"),
+        }
+    ),
+    "kubeletConfig": schema.anything(),
+    "linuxOSConfig": schema.anything(),
+    "orchestratorVersion": schema.text(),
+    "upgradeSettings": schema.anything(),
+    "enableNodePublicIP": schema.flag(),
+    "enableEncryptionAtHost": schema.flag(),
+    "scaleDownMode": schema.text("Delete", "Deallocate"),
+    "workloadRuntime": schema.text("OCIContainer", "KataVmIsolation"),
+    **schema.computed(
+        "provisioningState", "powerState", "currentOrchestratorVersion", "nodeImageVersion", "eTag"
+    ),
+}
+
+
+class AgentPools(ResourceType):
+    """``Microsoft.ContainerService/managedClusters/agentPools``; long-running."""
+
+    type = TYPE
+    versions = ("2025-09-01", "2026-08-01")
+    name_pattern = r"[a-z][a-z0-9]{0,11}"
+    style = CONTAINER_SERVICE
+    create_seconds = 180
+    update_seconds = 60
+    delete_seconds = 120
+    schema = schema.record(
+        {"properties": schema.record(POOL_FIELDS, required=True), **schema.ENVELOPE}
+    )
+
+    def busy(self, call: Call, resource: Resource | None) -> None:
+        """Neither the pool nor its cluster may be in the middle of something."""
+        super().busy(call, resource)
+        super().busy(call, self.world.get(call.id.parent))
+
+    def check(self, call: Call, new: Resource, old: Resource | None) -> None:
+        """What Azure accepts as a pool, within the quota."""
+        cluster = self.world.get(call.id.parent)
+        location = as_text(cluster.body.get("location")) if cluster else ""
+        check_pool(self.world, new.properties, new.id, location)
+
+    def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
+        """Spot's marks are added at once."""
+        complete_pool(new.properties)
+
+    def finish_put(self, resource: Resource, operation: Operation) -> ArmError | None:
+        """The nodes run."""
+        settle_pool(self.world, resource)
+        return None
+
+    def check_delete(self, call: Call, resource: Resource) -> None:
+        """A cluster keeps a system pool."""
+        if resource.properties.get("mode") != "System":
+            return
+        prefix = call.id.parent.lower() + "/agentpools/"
+        systems = [
+            item
+            for item in self.world.of_type(TYPE)
+            if item.key.startswith(prefix) and item.properties.get("mode") == "System"
+        ]
+        if len(systems) == 1:
+            raise bad_request(
+                f"There has to be at least one system agent pool; '{resource.name}' is the last.",
+                "InvalidParameter",
+            )
+
+
+def check_pool(world: World, pool: JsonObject, pool_id: str, location: str) -> None:
+    """Raise :class:`ArmError` for what Azure refuses in a pool."""
+    name = pool_id.rsplit("/", 1)[-1]
+    if not re.fullmatch(r"[a-z][a-z0-9]{0,11}", name):
+        raise bad_request(
+            f"The agent pool name '{name}' is invalid: lower-case letters and digits, beginning with a "
+            "letter, at most 12.",
+            "InvalidParameter",
+        )
+    size = compute.size_of(as_text(pool.get("vmSize")))
+    if size is None:
+        raise bad_request(
+            f"The VM size of {pool.get('vmSize')} is not allowed in your subscription in location "
+            f"'{location}'.",
+            "ErrCode_VMSizeNotSupported",
+        )
+    for taint in texts(pool.get("nodeTaints")):
+        if not re.fullmatch(TAINT_PATTERN, taint):
+            raise bad_request(f"The node taint '{taint}' is invalid.", "InvalidParameter")
+    _check_scaling(pool, name)
+    _check_spot(pool, name)
+    _check_gpu(pool, name, size)
+    asked = size.cores * as_integer(pool.get("count"))
+    free = compute.limit_of(world, location, size.family) - compute.used(
+        world, location, size.family, pool_id
+    )
+    if asked > free:
+        raise bad_request(
+            f"Preflight validation check for resource(s) failed. Insufficient vcpu quota requested "
+            f"{asked}, remaining {free} for family {size.family} for region {location}.",
+            "ErrCode_InsufficientVCPUQuota",
+        )
+
+
+def _check_scaling(pool: JsonObject, name: str) -> None:
+    count = as_integer(pool.get("count"))
+    least, most = as_integer(pool.get("minCount"), -1), as_integer(pool.get("maxCount"), -1)
+    if pool.get("enableAutoScaling") is not True:
+        if least >= 0 or most >= 0:
+            raise bad_request(
+                f"Agent pool '{name}': minCount and maxCount need enableAutoScaling.",
+                "InvalidParameter",
+            )
+        return
+    if least < 0 or most < 1 or least > most or not least <= count <= most:
+        raise bad_request(
+            f"Agent pool '{name}': autoscaling needs minCount <= count <= maxCount, not "
+            f"{least} <= {count} <= {most}.",
+            "InvalidParameter",
+        )
+    if pool.get("mode") == "System" and least < 1:
+        raise bad_request(f"System agent pool '{name}' needs minCount >= 1.", "InvalidParameter")
+
+
+def _check_spot(pool: JsonObject, name: str) -> None:
+    spot = pool.get("scaleSetPriority") == "Spot"
+    if spot and pool.get("mode") == "System":
+        raise bad_request(f"System agent pool '{name}' cannot be Spot.", "InvalidParameter")
+    if not spot and pool.get("scaleSetEvictionPolicy"):
+        raise bad_request(
+            f"Agent pool '{name}': scaleSetEvictionPolicy needs scaleSetPriority Spot.",
+            "InvalidParameter",
+        )
+    price = as_number(pool.get("spotMaxPrice"), -1)
+    if price != -1 and price <= 0:
+        raise bad_request(
+            f"Agent pool '{name}': spotMaxPrice is -1 or above 0, not {price}.", "InvalidParameter"
+        )
+
+
+def _check_gpu(pool: JsonObject, name: str, size: compute.VmSize) -> None:
+    if size.gpus == 0 and (pool.get("gpuProfile") or pool.get("gpuInstanceProfile")):
+        raise bad_request(
+            f"Agent pool '{name}': {size.name} has no GPU, so no GPU profile.", "InvalidParameter"
+        )
+    if pool.get("gpuInstanceProfile") and not re.search("A100|H100", size.name):
+        raise bad_request(
+            f"Agent pool '{name}': {size.name} cannot be split into MIG instances.",
+            "InvalidParameter",
+        )
+
+
+def complete_pool(pool: JsonObject) -> None:
+    """Add what Azure adds: Spot's taint and label, defaults of the node."""
+    if pool.get("scaleSetPriority") == "Spot":
+        pool.setdefault("scaleSetEvictionPolicy", "Delete")
+        pool.setdefault("spotMaxPrice", -1)
+        taints = texts(pool.get("nodeTaints"))
+        if SPOT_TAINT not in taints:
+            pool["nodeTaints"] = [*taints, SPOT_TAINT]
+        labels = dict(as_object(pool.get("nodeLabels")))
+        pool["nodeLabels"] = {**labels, SPOT_KEY: "spot"}
+    pool.setdefault("maxPods", 250)
+    pool.setdefault("osDiskSizeGB", 128)
+    pool.setdefault("osDiskType", "Managed")
+    pool["powerState"] = {"code": "Running"}
+
+
+def settle_pool(world: World, pool: Resource) -> None:
+    """What is known of a pool once its nodes run."""
+    cluster = world.get(pool.id.rsplit("/", 2)[0])
+    if cluster is not None:
+        version = cluster.properties.get("currentKubernetesVersion")
+        pool.properties.setdefault("orchestratorVersion", version)
+        pool.properties["currentOrchestratorVersion"] = version
+    pool.properties["nodeImageVersion"] = "AKSUbuntu-2204gen2containerd-202611.10.0"
+    pool.properties["provisioningState"] = "Succeeded"
+
+
+def accept_pool(world: World, pool_id: str, fields: JsonObject) -> Resource:
+    """Make or change a pool that a cluster's ``agentPoolProfiles`` list."""
+    pool = world.get(pool_id) or Resource(pool_id, TYPE, {"properties": {}})
+    pool.properties.update(fields)
+    complete_pool(pool.properties)
+    settle_pool(world, pool)
+    return world.put(pool)

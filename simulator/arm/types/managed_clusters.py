@@ -1,0 +1,348 @@
+"""AKS clusters: the node resource group (locked when asked), identities, inline pools, kubeconfigs.
+
+A PUT with ``agentPoolProfiles`` creates or changes the pools it lists and leaves others alone; the
+answer lists every pool, also those made as resources of their own.
+"""
+
+import secrets
+import uuid
+from typing import Final
+
+from simulator.arm import identities, private_link, roles, schema
+from simulator.arm.errors import ArmError, bad_request
+from simulator.arm.ids import group_id
+from simulator.arm.polling import CONTAINER_SERVICE
+from simulator.arm.resource_type import Call, ResourceType
+from simulator.arm.types.agent_pools import POOL_FIELDS, accept_pool, check_pool
+from simulator.arm.types.kubeconfig import kubeconfigs
+from simulator.http import Response
+from simulator.kubernetes.state import new_cluster
+from simulator.values import (
+    JsonObject,
+    as_object,
+    as_objects,
+    as_text,
+    bury,
+    clone_object,
+    dig,
+    is_object,
+)
+from simulator.world import Operation, Principal, Resource, World
+
+POOLS: Final = "Microsoft.ContainerService/managedClusters/agentPools"
+GROUPS: Final = "Microsoft.Resources/resourceGroups"
+DEFAULT_VERSION: Final = "1.33"
+VERSIONS: Final = {"1.32": "1.32.7", "1.33": "1.33.3", "1.34": "1.34.1"}
+
+_SWITCH = schema.record({"enabled": schema.flag()})
+
+PROPERTIES = schema.record(
+    {
+        "kubernetesVersion": schema.text(pattern=r"\d+\.\d+(\.\d+)?", default=DEFAULT_VERSION),
+        "dnsPrefix": schema.text(create_only=True),
+        "fqdnSubdomain": schema.text(create_only=True),
+        "nodeResourceGroup": schema.text(pattern=r".{1,80}", create_only=True),
+        "nodeResourceGroupProfile": schema.record(
+            {"restrictionLevel": schema.text("Unrestricted", "ReadOnly", default="Unrestricted")}
+        ),
+        "agentPoolProfiles": schema.items(
+            schema.record({"name": schema.text(required=True), **POOL_FIELDS})
+        ),
+        "azureMonitorProfile": schema.record(
+            {
+                "metrics": schema.record(
+                    {
+                        "enabled": schema.flag(default=False),
+                        "kubeStateMetrics": schema.anything(),
+                    }
+                ),
+                "containerInsights": schema.anything(),
+            }
+        ),
+        "oidcIssuerProfile": schema.record(
+            {"enabled": schema.flag(default=False), **schema.computed("issuerURL")}
+        ),
+        "securityProfile": schema.record(
+            {"workloadIdentity": _SWITCH, "imageCleaner": schema.anything(),
+             "defender": schema.anything(), "azureKeyVaultKms": schema.anything()}
+        ),
+        "networkProfile": schema.record(
+            {
+                "networkPlugin": schema.text("azure", "kubenet", "none", default="azure"),
+                "networkPluginMode": schema.text("overlay"),
+                "networkPolicy": schema.text("azure", "calico", "cilium", "none"),
+                "networkDataplane": schema.text("azure", "cilium"),
+                "loadBalancerSku": schema.text(
+                    "standard", "basic", default="standard", create_only=True
+                ),
+                "outboundType": schema.text(default="loadBalancer"),
+                "podCidr": schema.text(create_only=True),
+                "serviceCidr": schema.text(create_only=True),
+                "dnsServiceIP": schema.text(create_only=True),
+                "loadBalancerProfile": schema.anything(),
+                "natGatewayProfile": schema.anything(),
+                "ipFamilies": schema.texts(),
+            }
+        ),
+        "enableRBAC": schema.flag(default=True),
+        "disableLocalAccounts": schema.flag(default=False),
+        "aadProfile": schema.record(
+            {
+                "managed": schema.flag(),
+                "enableAzureRBAC": schema.flag(),
+                "adminGroupObjectIDs": schema.texts(),
+                "tenantID": schema.text(),
+            }
+        ),
+        "apiServerAccessProfile": schema.record(
+            {
+                "enablePrivateCluster": schema.flag(create_only=True),
+                "authorizedIPRanges": schema.texts(),
+                "privateDNSZone": schema.text(),
+                "enablePrivateClusterPublicFQDN": schema.flag(),
+                "enableVnetIntegration": schema.flag(),
+                "subnetId": schema.text(),
+                "disableRunCommand": schema.flag(),
+            }
+        ),
+        "servicePrincipalProfile": schema.record(
+            {"clientId": schema.text(), "secret": schema.text()}
+        ),
+        "addonProfiles": schema.anything(),
+        "autoScalerProfile": schema.anything(),
+        "autoUpgradeProfile": schema.anything(),
+        "linuxProfile": schema.anything(),
+        "storageProfile": schema.anything(),
+        "supportPlan": schema.text("KubernetesOfficial", "AKSLongTermSupport"),
+        "nodeProvisioningProfile": schema.anything(),
+        "publicNetworkAccess": schema.text("Enabled", "Disabled"),
+        "metricsProfile": schema.anything(),
+        **schema.computed(
+            "provisioningState", "powerState", "fqdn", "azurePortalFQDN", "privateFQDN",
+            "currentKubernetesVersion", "maxAgentPools", "identityProfile", "resourceUID",
+        ),
+    },
+    required=True,
+)
+
+
+class ManagedClusters(ResourceType):
+    """``Microsoft.ContainerService/managedClusters``; long-running."""
+
+    type = "Microsoft.ContainerService/managedClusters"
+    wire_type = "Microsoft.ContainerService/ManagedClusters"
+    versions = ("2025-09-01", "2026-08-01")
+    name_pattern = r"[a-zA-Z0-9]([-\w]{0,61}[a-zA-Z0-9])?"
+    style = CONTAINER_SERVICE
+    create_seconds = 240
+    update_seconds = 90
+    delete_seconds = 300
+    schema = schema.envelope(
+        PROPERTIES,
+        identity=schema.record(
+            {
+                "type": schema.text("SystemAssigned", "UserAssigned", "None"),
+                "userAssignedIdentities": schema.anything(),
+                **schema.computed("principalId", "tenantId"),
+            }
+        ),
+        sku=schema.record(
+            {
+                "name": schema.text("Base", "Automatic", default="Base"),
+                "tier": schema.text("Free", "Standard", "Premium", default="Free"),
+            }
+        ),
+        kind=schema.text(),
+    )
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.actions["listclusterusercredential"] = self._user_credential
+        self.actions["listclusteradmincredential"] = self._admin_credential
+
+    def check(self, call: Call, new: Resource, old: Resource | None) -> None:
+        """A DNS prefix, one identity, a system pool, and pools that Azure accepts."""
+        properties = new.properties
+        if not properties.get("dnsPrefix") and not properties.get("fqdnSubdomain"):
+            raise bad_request(
+                "Required parameter properties.dnsPrefix is missing (null).", "InvalidParameter"
+            )
+        prefix = as_text(properties.get("dnsPrefix"))
+        if prefix and (len(prefix) > 54 or not prefix.replace("-", "").isalnum()):
+            raise bad_request(
+                f"The value '{prefix}' of properties.dnsPrefix is not valid: at most 54 letters, digits "
+                "and hyphens.",
+                "InvalidParameter",
+            )
+        version = as_text(properties.get("kubernetesVersion"))
+        if ".".join(version.split(".")[:2]) not in VERSIONS:
+            raise bad_request(
+                f"Version {version} is not supported in this region. Supported: "
+                f"{', '.join(VERSIONS)}.",
+                "K8sVersionNotSupported",
+            )
+        kind = as_text(as_object(new.body.get("identity")).get("type"))
+        if kind in ("", "None") and not properties.get("servicePrincipalProfile"):
+            raise bad_request(
+                "Provisioning of resource(s) needs an identity or a service principal.",
+                "InvalidParameter",
+            )
+        profiles = as_objects(properties.get("agentPoolProfiles"))
+        if old is None and not any(
+            as_text(item.get("mode"), "User").lower() == "system" for item in profiles
+        ):
+            raise bad_request(
+                "Must define at least one system pool. For more information on system pools see "
+                "https://aka.ms/systempool",
+                "InvalidParameter",
+            )
+        for profile in profiles:
+            pool_id = f"{new.id}/agentPools/{as_text(profile.get('name'))}"
+            check_pool(self.world, profile, pool_id, as_text(new.body.get("location")))
+
+    def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
+        """The control plane's identity and name are there at once."""
+        location = as_text(new.body.get("location")).lower().replace(" ", "")
+        new.body["location"] = location
+        new.body["identity"] = identities.system_assigned(
+            self.world, new.body.get("identity"), old.body.get("identity") if old else None, new.name
+        )
+        new.body.setdefault("sku", {"name": "Base", "tier": "Free"})
+        properties = new.properties
+        group = f"MC_{call.id.group}_{new.name}_{location}"[:80]
+        properties.setdefault(
+            "nodeResourceGroup", as_text(old.properties.get("nodeResourceGroup")) if old else group
+        )
+        properties.setdefault("nodeResourceGroupProfile", {"restrictionLevel": "Unrestricted"})
+        new.hidden["profiles"] = properties.pop("agentPoolProfiles", [])
+        if old is None:
+            fqdn = f"{as_text(properties.get('dnsPrefix'))}-{uuid.uuid4().hex[:8]}"
+            properties["fqdn"] = f"{fqdn}.hcp.{location}.azmk8s.io"
+            properties["powerState"] = {"code": "Running"}
+            properties["maxAgentPools"] = 100
+            properties["resourceUID"] = uuid.uuid4().hex[:24]
+
+    def finish_put(self, resource: Resource, operation: Operation) -> ArmError | None:
+        """Nodes run, the API server answers, the node resource group exists."""
+        properties = resource.properties
+        self._upgrade(properties)
+        self._make_node_group(resource)
+        for profile in as_objects(resource.hidden.pop("profiles", [])):
+            name = as_text(profile.get("name"))
+            pool_id = f"{resource.id}/agentPools/{name}"
+            fields = {key: item for key, item in profile.items() if key != "name"}
+            accept_pool(self.world, pool_id, fields)
+        if "identityProfile" not in properties:
+            properties["identityProfile"] = self._kubelet_identity(resource)
+        if dig(properties, "oidcIssuerProfile", "enabled") is True:
+            location = as_text(resource.body.get("location"))
+            issuer = f"https://{location}.oic.prod-aks.azure.com/{uuid.UUID(int=1)}/{resource.name}/"
+            bury(properties, issuer, "oidcIssuerProfile", "issuerURL")
+        if resource.key not in self.world.clusters:
+            self.world.clusters[resource.key] = new_cluster()
+        return None
+
+    def finish_delete(self, resource: Resource) -> ArmError | None:
+        """Everything in the node resource group goes; a private link in use stops that."""
+        group = self.world.get(self._node_group(resource))
+        if group is not None:
+            for service in self.world.below(group.id):
+                if service.type == private_link.PRIVATE_LINK_SERVICES:
+                    if private_link.connections(service):
+                        return ArmError(
+                            400,
+                            "DeletePrivateLinkServiceFailed",
+                            f"Deleting the node resource group failed: private link service "
+                            f"{service.id} still has private endpoint connections.",
+                        )
+            self.remove_all_below(group)
+            self.world.drop(group.id)
+        self.remove_all_below(resource)
+        self.world.clusters.pop(resource.key, None)
+        return None
+
+    def wire(self, resource: Resource) -> JsonObject:
+        """With the lower-case group segment and all pools, as AKS answers."""
+        shown = super().wire(resource)
+        shown["id"] = resource.id.replace("/resourceGroups/", "/resourcegroups/")
+        profiles: list[object] = []
+        for _, pool in sorted(self.world.resources.items()):
+            if pool.type == POOLS and pool.key.startswith(resource.key + "/agentpools/"):
+                profiles.append({"name": pool.name, **clone_object(pool.properties)})
+        pending = as_objects(resource.hidden.get("profiles"))
+        bury(shown, profiles or [clone_object(item) for item in pending], "properties",
+             "agentPoolProfiles")
+        return shown
+
+    def _upgrade(self, properties: JsonObject) -> None:
+        version = as_text(properties.get("kubernetesVersion"))
+        properties["currentKubernetesVersion"] = VERSIONS.get(version, version)
+
+    def _node_group(self, resource: Resource) -> str:
+        subscription = resource.id.split("/")[2]
+        return group_id(subscription, as_text(resource.properties.get("nodeResourceGroup")))
+
+    def _make_node_group(self, resource: Resource) -> None:
+        wanted = self._node_group(resource)
+        if self.world.get(wanted) is None:
+            self.world.put(
+                Resource(
+                    wanted,
+                    GROUPS,
+                    {
+                        "location": resource.body.get("location"),
+                        "managedBy": resource.id,
+                        "properties": {"provisioningState": "Succeeded"},
+                    },
+                )
+            )
+
+    def _kubelet_identity(self, resource: Resource) -> JsonObject:
+        principal = str(uuid.uuid4())
+        name = f"{resource.name}-agentpool"
+        self.world.principals[principal] = Principal(principal, "ServicePrincipal", name)
+        identity = f"{self._node_group(resource)}/providers/Microsoft.ManagedIdentity"
+        return {
+            "kubeletidentity": {
+                "resourceId": f"{identity}/userAssignedIdentities/{name}",
+                "clientId": str(uuid.uuid4()),
+                "objectId": principal,
+            }
+        }
+
+    def _user_credential(self, call: Call, resource: Resource) -> Response:
+        style = call.request.query.get("format", "azure")
+        if style not in ("azure", "exec"):
+            raise bad_request(f"The format '{style}' is not azure or exec.", "InvalidParameter")
+        return self._credential(resource, "user")
+
+    def _admin_credential(self, call: Call, resource: Resource) -> Response:
+        if resource.properties.get("disableLocalAccounts") is True:
+            raise bad_request(
+                "Getting static credential is not allowed because this cluster is set to disable "
+                "local accounts."
+            )
+        return self._credential(resource, "admin")
+
+    def _credential(self, resource: Resource, user: str) -> Response:
+        state = self.world.clusters.get(resource.key)
+        if state is None:
+            raise bad_request(
+                f"The cluster {resource.name} is not running yet; it has no credentials."
+            )
+        state.tokens.setdefault(user, secrets.token_hex(32))
+        return Response(200, {"kubeconfigs": kubeconfigs(self.world, resource, user)})
+
+
+def identity_may(world: World, cluster: Resource, action: str, scope: str) -> bool:
+    """Whether the cluster's own identity may do ``action`` at ``scope``.
+
+    In the node resource group it may do everything; elsewhere it needs a role assignment.
+    """
+    subscription = cluster.id.split("/")[2]
+    group = as_text(cluster.properties.get("nodeResourceGroup"))
+    if roles.covers(group_id(subscription, group), scope):
+        return True
+    identity = cluster.body.get("identity")
+    principal = as_text(identity.get("principalId")) if is_object(identity) else ""
+    return bool(principal) and roles.may(world, principal, action, scope)

@@ -1,0 +1,146 @@
+"""The connections of a Private Link Service: its owner approves, rejects or removes them.
+
+Approving changes this side only; Grafana shows it after the workspace's refresh. A rejected or
+disconnected connection can never be approved, and approving twice is refused.
+"""
+
+import uuid
+
+from simulator.arm import private_link, schema
+from simulator.arm.errors import ArmError, bad_request, not_found
+from simulator.arm.ids import ResourceId
+from simulator.arm.polling import NETWORK
+from simulator.arm.resource_type import Call, ResourceType
+from simulator.clock import timestamp
+from simulator.http import Response
+from simulator.values import JsonObject, as_object, as_text, bury, clone_object
+from simulator.world import Operation, Resource
+
+PUT_SECONDS = 5
+
+
+class PrivateEndpointConnections(ResourceType):
+    """``.../privateLinkServices/privateEndpointConnections``: PUT answers 200, still Updating."""
+
+    type = "Microsoft.Network/privateLinkServices/privateEndpointConnections"
+    versions = ("2024-05-01", "2026-03-01")
+    style = NETWORK
+    delete_seconds = 10
+    schema = schema.record(
+        {
+            "properties": schema.record(
+                {
+                    "privateLinkServiceConnectionState": schema.record(
+                        {
+                            "status": schema.text(
+                                "Approved", "Rejected", "Pending", "Disconnected", required=True
+                            ),
+                            "description": schema.text(),
+                            "actionsRequired": schema.text(),
+                        },
+                        required=True,
+                    ),
+                    **schema.computed(
+                        "provisioningState",
+                        "privateEndpoint",
+                        "linkIdentifier",
+                        "privateEndpointLocation",
+                    ),
+                },
+                required=True,
+            ),
+            **schema.ENVELOPE,
+        }
+    )
+
+    def get(self, call: Call) -> Response:
+        """One connection."""
+        return Response(200, clone_object(self._found(call.id)[1]))
+
+    def list(self, call: Call) -> Response:
+        """Those of a service."""
+        service = self._service(call.id)
+        shown = [clone_object(item) for item in private_link.connections(service)]
+        return Response(200, {"value": shown})
+
+    def put(self, call: Call) -> Response:
+        """Change the state of a connection that an endpoint made."""
+        body = call.request.json_object()
+        faults = schema.problems(self.schema, body)
+        if faults:
+            raise bad_request(" ".join(faults), "InvalidRequestFormat")
+        service, connection = self._found(call.id)
+        wanted = as_object(
+            as_object(body.get("properties")).get("privateLinkServiceConnectionState")
+        )
+        status, now = as_text(wanted.get("status")), private_link.state_of(connection)
+        if status == "Approved" and now != "Pending":
+            raise bad_request(
+                f"Private endpoint connection {connection.get('name')} is {now}; only a Pending one "
+                "can be approved.",
+                "PrivateEndpointConnectionStateTransitionNotAllowed",
+            )
+        state: JsonObject = {
+            "status": status,
+            "description": as_text(wanted.get("description")),
+            "actionsRequired": as_text(wanted.get("actionsRequired"), "None"),
+        }
+        bury(connection, state, "properties", "privateLinkServiceConnectionState")
+        bury(connection, "Updating", "properties", "provisioningState")
+        connection["etag"] = f'W/"{uuid.uuid4()}"'
+        return Response(
+            200, clone_object(connection), self._started(call, service, "change", PUT_SECONDS)
+        )
+
+    def delete(self, call: Call) -> Response:
+        """Remove a connection: its endpoint is disconnected."""
+        service = self._service(call.id)
+        connection = private_link.connection_named(service, call.id.name)
+        if connection is None:
+            return Response(204)
+        bury(connection, "Deleting", "properties", "provisioningState")
+        return Response(
+            202, None, self._started(call, service, "disconnect", self.delete_seconds)
+        )
+
+    def finish_other(self, resource: Resource, operation: Operation) -> None:
+        """The change is carried out."""
+        name = as_text(operation.details.get("connection"))
+        connection = private_link.connection_named(resource, name)
+        if connection is None:
+            return
+        if operation.error:
+            bury(connection, "Failed", "properties", "provisioningState")
+        elif operation.kind == "disconnect":
+            kept = [
+                item for item in private_link.connections(resource) if item is not connection
+            ]
+            private_link.keep_connections(resource, kept)
+        else:
+            bury(connection, "Succeeded", "properties", "provisioningState")
+
+    def _started(
+        self, call: Call, service: Resource, kind: str, seconds: float
+    ) -> dict[str, str]:
+        operation = self.world.start(
+            self.handler, kind, service.id, seconds, connection=call.id.name, began=timestamp()
+        )
+        return self.headers(call, service, operation)
+
+    def _service(self, wanted: ResourceId) -> Resource:
+        service = self.world.get(wanted.parent)
+        if service is None:
+            name = wanted.parent.rsplit("/", 1)[-1]
+            raise not_found(private_link.PRIVATE_LINK_SERVICES, name, wanted.group)
+        return service
+
+    def _found(self, wanted: ResourceId) -> tuple[Resource, JsonObject]:
+        service = self._service(wanted)
+        connection = private_link.connection_named(service, wanted.name)
+        if connection is None:
+            raise ArmError(
+                404,
+                "NotFound",
+                f"Resource {wanted.text} not found.",
+            )
+        return service, connection
