@@ -7,11 +7,11 @@ once. What can go wrong, and the exit status of each, is in `errors`.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from flamegraphs.errors import OK, FlameGraphError, GrowthOverLimit, NoSamples, UsageError
+from flamegraphs.errors import OK, FlameGraphError, GrowthOverLimitError, NoSamplesError, UsageError
 from flamegraphs.units import size
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.run(options)
     except FlameGraphError as error:
-        print(f"flamegraphs: {error}", file=sys.stderr)
+        sys.stderr.write(f"flamegraphs: {error}\n")
         return error.status
     except BrokenPipeError:
         # The reader (`head`, a pager) has seen enough; nothing more may be written to it.
@@ -62,12 +62,16 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    hotspots = _command(commands, "hotspots", "functions by the bytes attributed to them", _hotspots)
+    hotspots = _command(
+        commands.add_parser, "hotspots", "functions by the bytes attributed to them", _hotspots
+    )
     _add_file(hotspots)
     _add_report(hotspots)
     _add_source(hotspots)
 
-    diff = _command(commands, "diff", "what grew and shrank between two profiles", _diff, _OPERANDS)
+    diff = _command(
+        commands.add_parser, "diff", "what grew and shrank between two profiles", _diff, _OPERANDS
+    )
     diff.add_argument("before", metavar="A", help="the first file, window or selector")
     diff.add_argument("after", metavar="B", help="the second one")
     diff.add_argument(
@@ -78,7 +82,9 @@ def _parser() -> argparse.ArgumentParser:
     _add_report(diff)
     _add_source(diff)
 
-    render = _command(commands, "render", "a flame graph as a page, a picture or another file", _render)
+    render = _command(
+        commands.add_parser, "render", "a flame graph as a page, a picture or another file", _render
+    )
     _add_file(render)
     render.add_argument(
         "--format",
@@ -86,7 +92,10 @@ def _parser() -> argparse.ArgumentParser:
         help="what to write (default: html, or what the ending of --output says)",
     )
     render.add_argument(
-        "-o", "--output", metavar="FILE", help="where to write it; - is standard output (default)",
+        "-o",
+        "--output",
+        metavar="FILE",
+        help="where to write it; - is standard output (default)",
         default="-",
     )
     render.add_argument("--title", help="the heading (default: what the profile was read from)")
@@ -96,13 +105,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _command(
-    commands: "argparse._SubParsersAction[argparse.ArgumentParser]",
+    add_parser: Callable[..., argparse.ArgumentParser],
     name: str,
     text: str,
-    run: object,
+    run: Callable[[argparse.Namespace], None],
     more: str = "",
 ) -> argparse.ArgumentParser:
-    command = commands.add_parser(
+    command = add_parser(
         name,
         help=text,
         description=f"Show {text}." if name != "render" else "Write a flame graph.",
@@ -117,7 +126,7 @@ def _add_file(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "file",
         nargs="?",
-        help="pprof (gzip or not), folded stacks or Pyroscope's flame graph JSON; - is standard input",
+        help="pprof, folded stacks or Pyroscope's flame graph JSON, gzip or not; - is stdin",
     )
 
 
@@ -163,6 +172,11 @@ def _add_source(command: argparse.ArgumentParser) -> None:
     )
     command.add_argument(
         "--sample-type", metavar="NAME", help="which value of a pprof file to take"
+    )
+    command.add_argument(
+        "--unit",
+        help="what a file's numbers are (bytes, nanoseconds, ...) where it does not say, as "
+        "folded stacks never do",
     )
 
 
@@ -223,9 +237,10 @@ def _diff(options: argparse.Namespace) -> None:
             if most
             else ""
         )
-        raise GrowthOverLimit(
+        raise GrowthOverLimitError(
             f"The whole grew by {amount(found.growth, unit, binary=options.binary)} "
-            f"({growth_text(found)}), more than the {limit.text} allowed by --fail-on-growth.{blame}"
+            f"({growth_text(found)}), more than the {limit.text} allowed by --fail-on-growth."
+            f"{blame}"
         )
 
 
@@ -288,7 +303,7 @@ def _split(operand: str) -> tuple[str, str, str]:
     if operand.startswith("{") and operand.endswith("}"):
         return operand, "", ""
     raise UsageError(
-        f"{operand!r} says neither labels nor a window; write {{k8s_podName=\"a\"}}, "
+        f'{operand!r} says neither labels nor a window; write {{k8s_podName="a"}}, '
         "@now-2h..now-1h or both."
     )
 
@@ -333,12 +348,12 @@ def _read(path: str, options: argparse.Namespace) -> "Profile":
         raise UsageError(f"{', '.join(unused)}: a file is read whole; filters need a source.")
     from flamegraphs.files import read_file
 
-    return read_file(path, options.sample_type)
+    return read_file(path, options.sample_type, options.unit)
 
 
 def _ask(server: "Server", options: argparse.Namespace, labels: str, window: "Window") -> "Profile":
-    if options.sample_type is not None:
-        raise UsageError("--sample-type is for pprof files; a source takes --profile-type.")
+    if options.sample_type is not None or options.unit is not None:
+        raise UsageError("--sample-type and --unit are for files; a source takes --profile-type.")
     from flamegraphs.sources.pyroscope import Query, fetch
     from flamegraphs.sources.selector import Filters
 
@@ -371,7 +386,7 @@ def _summed(profile: "Profile") -> "Hotspots":
 def _require_samples(profile: "Profile") -> None:
     if not len(profile.stacks):
         source = profile.facts.get("source", "The profile")
-        raise NoSamples(f"{source}: it is a profile, but without a single sample.")
+        raise NoSamplesError(f"{source}: it is a profile, but without a single sample.")
 
 
 def _print(text: str) -> None:

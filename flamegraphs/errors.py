@@ -20,37 +20,37 @@ class UsageError(FlameGraphError):
     status = 2
 
 
-class Unreachable(FlameGraphError):
+class UnreachableError(FlameGraphError):
     """The server did not answer, or something that is no Pyroscope or Grafana did."""
 
     status = 3
 
 
-class NotAuthorised(FlameGraphError):
+class NotAuthorisedError(FlameGraphError):
     """The server refused who asked, or there was no credential to ask with."""
 
     status = 4
 
 
-class TypeAbsent(FlameGraphError):
+class TypeAbsentError(FlameGraphError):
     """No profile of the wanted type is known to the server: nothing has pushed one."""
 
     status = 5
 
 
-class NoSamples(FlameGraphError):
+class NoSamplesError(FlameGraphError):
     """The type exists, but nothing was recorded in this window for this selector."""
 
     status = 6
 
 
-class NotAProfile(FlameGraphError):
+class NotAProfileError(FlameGraphError):
     """A file that cannot be read as a profile: another format, cut short, damaged or hostile."""
 
     status = 7
 
 
-class GrowthOverLimit(FlameGraphError):
+class GrowthOverLimitError(FlameGraphError):
     """``diff --fail-on-growth`` found more growth than allowed."""
 
     status = 8

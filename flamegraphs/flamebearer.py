@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from flamegraphs.errors import NotAProfile
+from flamegraphs.errors import NotAProfileError
 from flamegraphs.limits import MAX_FRAMES, MAX_JSON
 from flamegraphs.profile import MAX_TOTAL, Functions, Profile, hold, trim_roots
 
@@ -34,21 +34,23 @@ class _Write(Protocol):
 
 
 def read(data: bytes) -> Profile:
-    """Read a flame graph; raises `NotAProfile` where the JSON is none, or its nodes do not fit."""
+    """Read a flame graph; raises `NotAProfileError` where it is none, or its nodes do not fit."""
     if len(data) > MAX_JSON:
-        raise NotAProfile(f"Its JSON is larger than the {MAX_JSON >> 20} MiB that are read.")
+        raise NotAProfileError(f"Its JSON is larger than the {MAX_JSON >> 20} MiB that are read.")
     try:
         answer: object = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise NotAProfile(f"It is not JSON: {error}.") from error
+        raise NotAProfileError(f"It is not JSON: {error}.") from error
     document = _object(answer)
     metadata = _object(document.get("metadata"))
     if metadata.get("format") == "double":
-        raise NotAProfile("It is a comparison of two profiles; give the two to `diff` instead.")
+        raise NotAProfileError(
+            "It is a comparison of two profiles; give the two to `diff` instead."
+        )
     graph = _object(document.get("flamebearer") or document.get("flamegraph") or document)
     names, levels = graph.get("names"), graph.get("levels")
     if not isinstance(names, list) or not isinstance(levels, list):
-        raise NotAProfile("Its JSON is no flame graph: `names` and `levels` are missing.")
+        raise NotAProfileError("Its JSON is no flame graph: `names` and `levels` are missing.")
     stacks, values, functions, truncated = _stacks(
         [str(name) for name in cast("list[object]", names)],
         [_numbers(level) for level in cast("list[object]", levels)],
@@ -69,22 +71,22 @@ def _object(value: object) -> Mapping[str, object]:
 
 
 def _numbers(level: object) -> list[int]:
-    values = _object(level).get("values", []) if isinstance(level, dict) else level
+    values = level if isinstance(level, list) else _object(level).get("values", [])
     if not isinstance(values, list):
-        raise NotAProfile("A level of the flame graph is not a list of numbers.")
+        raise NotAProfileError("A level of the flame graph is not a list of numbers.")
     numbers: list[int] = []
     for value in cast("list[object]", values):
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise NotAProfile(f"A level of the flame graph has {value!r} for a number.")
+            raise NotAProfileError(f"A level of the flame graph has {value!r} for a number.")
         try:
             number = int(value)
         except ValueError:
-            raise NotAProfile("A level of the flame graph has text for a number.") from None
+            raise NotAProfileError("A level of the flame graph has text for a number.") from None
         if not 0 <= number <= MAX_TOTAL:
-            raise NotAProfile(f"A level of the flame graph has {number}: out of range.")
+            raise NotAProfileError(f"A level of the flame graph has {number}: out of range.")
         numbers.append(number)
     if len(numbers) % 4:
-        raise NotAProfile("A level of the flame graph is not made of nodes of four numbers.")
+        raise NotAProfileError("A level of the flame graph is not made of nodes of four numbers.")
     return numbers
 
 
@@ -101,7 +103,7 @@ def _stacks(
         nonlocal written
         written += node.depth + 1
         if written > MAX_FRAMES:
-            raise NotAProfile("Its stacks are too deep to be those of a program.")
+            raise NotAProfileError("Its stacks are too deep to be those of a program.")
         stack = [extra] if extra else []
         step: _Node | None = node
         while step and step.parent:  # the root, "total", is no function
@@ -124,9 +126,11 @@ def _stacks(
             gap, total, own, name = level[at : at + 4]
             start, end = end + gap, end + gap + total
             if name >= len(names):
-                raise NotAProfile(f"A node has name {name}, but there are {len(names)} names.")
+                raise NotAProfileError(f"A node has name {name}, but there are {len(names)} names.")
             if own > total or end > MAX_TOTAL:
-                raise NotAProfile(f"A node of {names[name]!r} is larger than what it is part of.")
+                raise NotAProfileError(
+                    f"A node of {names[name]!r} is larger than what it is part of."
+                )
             parent = None
             if depth:
                 while place < len(above) and end > above[place].start + above[place].total:
@@ -134,11 +138,11 @@ def _stacks(
                 if place == len(above) or start < above[place].start:
                     if total == 0:
                         continue
-                    raise NotAProfile(f"A node of {names[name]!r} lies under no other.")
+                    raise NotAProfileError(f"A node of {names[name]!r} lies under no other.")
                 parent = above[place]
                 covered[place] += total
             elif at:
-                raise NotAProfile("Its first level has more than the one node for the whole.")
+                raise NotAProfileError("Its first level has more than the one node for the whole.")
             node = _Node(start, total, names[name], parent, depth)
             here.append(node)
             left_over.append(total - own)
@@ -156,7 +160,6 @@ def _write_missing(
     """Keep what nodes have for children that were not sent."""
     for node, expected, sent in zip(nodes, children, covered, strict=True):
         if sent > expected:
-            raise NotAProfile(f"The parts of {node.name!r} are more than the whole.")
+            raise NotAProfileError(f"The parts of {node.name!r} are more than the whole.")
         if sent < expected:
             write(node, expected - sent, _OTHER)
-

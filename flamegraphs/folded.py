@@ -9,7 +9,7 @@ from array import array
 
 import numpy as np
 
-from flamegraphs.errors import NotAProfile
+from flamegraphs.errors import NotAProfileError
 from flamegraphs.profile import (
     MAX_TOTAL,
     Functions,
@@ -19,10 +19,10 @@ from flamegraphs.profile import (
 )
 
 
-def read(data: bytes, unit: str = "") -> Profile:
-    """Read folded stacks in UTF-8; the format does not say what its numbers are, ``unit`` does.
+def read(data: bytes) -> Profile:
+    """Read folded stacks in UTF-8; the format does not say what its numbers are.
 
-    Raises `NotAProfile` for a line that is not a stack and a whole number.
+    Raises `NotAProfileError` for a line that is not a stack and a whole number.
     """
     functions = Functions()
     frames, offsets, values = array("i"), array("q", [0]), array("q")
@@ -33,29 +33,29 @@ def read(data: bytes, unit: str = "") -> Profile:
         stack, value = _parse(line, number)
         total += abs(value)
         if total > MAX_TOTAL:
-            raise NotAProfile(f"Line {number}: the values add up to more than 64 bits hold.")
+            raise NotAProfileError(f"Line {number}: the values add up to more than 64 bits hold.")
         frames.extend([functions.index(name) for name in trim_roots(stack[::-1])])
         offsets.append(len(frames))
         values.append(value)
     if not values:
-        raise NotAProfile("It has no line with a stack and a number.")
+        raise NotAProfileError("It has no line with a stack and a number.")
     table, kinds = functions.table()
     stacks = HeldStacks(
         np.array(frames, np.int32), np.array(offsets, np.int64), np.array(values, np.int64)
     )
-    return Profile(table, kinds, stacks, "", unit)
+    return Profile(table, kinds, stacks, "", "")
 
 
 def _parse(line: bytes, number: int) -> tuple[list[str], int]:
     stack, _, count = line.rstrip().rpartition(b" ")
     # int() also takes `1_000`, blanks and other alphabets' digits.
     if not count.lstrip(b"-").isdigit() or len(count) > 20:
-        raise NotAProfile(f"Line {number} does not end in a whole number.")
+        raise NotAProfileError(f"Line {number} does not end in a whole number.")
     try:
         names = stack.decode().split(";")
     except UnicodeDecodeError as error:
-        raise NotAProfile(f"Line {number} is not UTF-8 text.") from error
+        raise NotAProfileError(f"Line {number} is not UTF-8 text.") from error
     try:
         return names, int(count)
     except ValueError:
-        raise NotAProfile(f"Line {number} does not end in a whole number.") from None
+        raise NotAProfileError(f"Line {number} does not end in a whole number.") from None

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flamegraphs.names import Kind
-from flamegraphs.profile import Batch, IntArray, Profile
+from flamegraphs.profile import Batch, FrameArray, IntArray, Profile
 
 UNRESOLVED = "(unresolved)"
 TRUNCATED = "(truncated)"
@@ -101,7 +101,7 @@ def _owners(batch: Batch, kinds: NDArray[np.uint8], count: int) -> IntArray:
     return leaves
 
 
-def _distinct(batch: Batch, count: int) -> tuple[IntArray, IntArray]:
+def _distinct(batch: Batch, count: int) -> "tuple[IntArray | FrameArray, IntArray | FrameArray]":
     """Each function of each sample once, with the sample."""
     bits = count.bit_length()
     narrow = len(batch.values) << bits < 2**31
@@ -116,7 +116,7 @@ def _distinct(batch: Batch, count: int) -> tuple[IntArray, IntArray]:
     return keys & ((1 << bits) - 1), keys >> bits
 
 
-def _sums(places: IntArray, values: IntArray, count: int) -> IntArray:
+def _sums(places: IntArray | FrameArray, values: IntArray, count: int) -> IntArray:
     """Sum of values by place, exact: `numpy.bincount` alone adds in floating point."""
     if len(values) and len(values) * max(abs(int(values.max())), abs(int(values.min()))) >= 2**53:
         exact = np.zeros(count, np.int64)
@@ -131,7 +131,7 @@ def _rows(profile: Profile, attributed: IntArray, raw: IntArray, total: IntArray
     rows = [
         Row(name, Kind(kind), own, leaf, whole)
         for name, kind, own, leaf, whole in zip(
-            (profile.functions[i] for i in seen),
+            (profile.functions[i] for i in seen.tolist()),
             profile.kinds[seen].tolist(),
             attributed[seen].tolist(),
             raw[seen].tolist(),
@@ -172,11 +172,12 @@ def _heaviest(
     np.add.at(sums, group, values)
     best = int(sums.argmax())
     batch = next(iter(profile.stacks.batches(mine[first[best : best + 1]])))
-    return [profile.functions[i] for i in batch.frames[::-1]], int(sums[best])
+    frames: list[int] = batch.frames[::-1].tolist()
+    return [profile.functions[frame] for frame in frames], int(sums[best])
 
 
 def _fingerprints(batch: Batch, weights: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A number for each stack that is the same for equal stacks and, as good as surely, only those."""
+    """A number for each stack: the same for equal stacks and, as good as surely, only for those."""
     lengths = np.diff(batch.offsets)
     depth = np.arange(len(batch.frames)) - np.repeat(batch.offsets[:-1], lengths)
     steps = (2 * depth + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)

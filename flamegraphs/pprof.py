@@ -5,8 +5,9 @@ is what makes a reader slow. So the file is split into records first; the tables
 functions, names) go to protobuf, and the samples stay bytes that numpy decodes some thousand at a
 time, whenever they are asked for.
 
-The format is that of github.com/google/pprof, proto/profile.proto. Ids are not positions, lists may
-be packed or not, ``line[0]`` is the innermost of inlined functions, and functions are merged by name.
+The format is that of github.com/google/pprof, proto/profile.proto. Ids are not positions, lists
+may be packed or not, ``line[0]`` is the innermost of inlined functions, and functions are merged by
+name.
 
 Not here: labels (filters belong to the server that has the index), and ``drop_frames``: no bytes
 are ever dropped.
@@ -22,7 +23,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from flamegraphs import profile_pb2 as pb
-from flamegraphs.errors import NotAProfile
+from flamegraphs.errors import NotAProfileError
 from flamegraphs.limits import MAX_FILE, MAX_SAMPLE, MAX_SAMPLES, MAX_TABLES
 from flamegraphs.names import NO_STACK, UNKNOWN_NAME
 from flamegraphs.profile import (
@@ -43,7 +44,7 @@ _MAX_VARINT = 10
 _MAX_FIELDS = 48
 """Fields of a sample that are read in step with those of others; one with more is tidied first."""
 _PADDING = 2 * _MAX_VARINT
-"""Bytes after a batch: a damaged number at its end may be followed that far before it is refused."""
+"""Bytes after a batch: how far a damaged number at its end is followed before it is refused."""
 
 ByteArray = NDArray[np.uint8]
 
@@ -55,14 +56,14 @@ def read(data: bytes, sample_type: str | None = None) -> Profile:
     ``malloc`` in bytes where there is one, else what the file names as its default, else the last,
     as ``go tool pprof`` has it.
 
-    Raises `NotAProfile` where the bytes are not a profile, are cut short or beyond the limits.
+    Raises `NotAProfileError` where the bytes are not a profile, are cut short or beyond the limits.
     """
     data = decompress(data)
     starts, ends, rest = _split(data)
     try:
         tables = pb.Profile.FromString(rest)
     except (DecodeError, RecursionError, MemoryError) as error:
-        raise NotAProfile("Its tables of functions and locations are damaged.") from error
+        raise NotAProfileError("Its tables of functions and locations are damaged.") from error
     strings = [text.decode("utf-8", "replace") for text in tables.string_table]
     value_index, names, unit, notes = _choose_type(tables, strings, sample_type)
     functions, locations = _read_tables(tables, strings)
@@ -70,7 +71,10 @@ def read(data: bytes, sample_type: str | None = None) -> Profile:
     table, kinds = functions.table()
     empty = functions.index("") if "" in table else None
     stacks = _Samples(
-        data, starts, ends, _Reader(locations, len(tables.sample_type), value_index, no_stack, empty)
+        data,
+        starts,
+        ends,
+        _Reader(locations, len(tables.sample_type), value_index, no_stack, empty),
     )
     return Profile(table, kinds, stacks, names, unit, notes=notes)
 
@@ -79,26 +83,26 @@ def decompress(data: bytes, limit: int = MAX_FILE) -> bytes:
     """Unpack gzip, all its members, up to ``limit`` bytes; anything else is returned as it is."""
     if not data.startswith(b"\x1f\x8b"):
         if len(data) > limit:
-            raise NotAProfile(f"It is larger than the {limit >> 20} MiB that are read.")
+            raise NotAProfileError(f"It is larger than the {limit >> 20} MiB that are read.")
         return data
     parts: list[bytes] = []
     size = 0
     while data:
         if not data.startswith(b"\x1f\x8b"):
             if data.strip(b"\0"):
-                raise NotAProfile("Bytes that are not gzip follow its compressed part.")
+                raise NotAProfileError("Bytes that are not gzip follow its compressed part.")
             break
         member = zlib.decompressobj(wbits=31)
         try:
             part = member.decompress(data, limit + 1 - size)
         except zlib.error as error:
-            raise NotAProfile(f"Its gzip data are damaged ({error}).") from error
+            raise NotAProfileError(f"Its gzip data are damaged ({error}).") from error
         parts.append(part)
         size += len(part)
         if size > limit:
-            raise NotAProfile(f"It unpacks to more than the {limit >> 20} MiB that are read.")
+            raise NotAProfileError(f"It unpacks to more than the {limit >> 20} MiB that are read.")
         if not member.eof:
-            raise NotAProfile("It is cut short: the gzip data end before their end mark.")
+            raise NotAProfileError("It is cut short: the gzip data end before their end mark.")
         data = member.unused_data
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
@@ -131,13 +135,15 @@ def _split(data: bytes) -> tuple[IntArray, IntArray, bytes]:
                     size += (byte << shift) - (1 << shift)
                     shift += 7
                     if shift > 70:
-                        raise NotAProfile(f"The number at byte {record + 1} does not end.")
+                        raise NotAProfileError(f"The number at byte {record + 1} does not end.")
             if rest_start < record:
                 rest.append(data[rest_start:record])
                 rest_size += record - rest_start
             if size > MAX_SAMPLE:
                 _check_inside(record, position + size, end)
-                raise NotAProfile(f"The sample at byte {record} has {size:,} bytes: not a stack.")
+                raise NotAProfileError(
+                    f"The sample at byte {record} has {size:,} bytes: not a stack."
+                )
             add_start(position)
             position += size
             add_end(position)
@@ -148,12 +154,14 @@ def _split(data: bytes) -> tuple[IntArray, IntArray, bytes]:
     rest.append(data[rest_start:])
     rest_size += end - rest_start
     if rest_size > MAX_TABLES:
-        raise NotAProfile(
+        raise NotAProfileError(
             f"Its tables of names take {rest_size:,} bytes; more than {MAX_TABLES >> 20} MiB "
             "are not read."
         )
     if len(starts) > MAX_SAMPLES:
-        raise NotAProfile(f"It has {len(starts):,} samples; more than {MAX_SAMPLES:,} are not read.")
+        raise NotAProfileError(
+            f"It has {len(starts):,} samples; more than {MAX_SAMPLES:,} are not read."
+        )
     return (
         np.frombuffer(starts, np.uint32).astype(np.int64),
         np.frombuffer(ends, np.uint32).astype(np.int64),
@@ -170,7 +178,7 @@ def _skip_field(data: bytes, position: int) -> int:
     tag, position = _varint(data, position)
     wire = tag & 7
     if not tag >> 3:
-        raise NotAProfile(f"Byte {start} starts no field of a profile.")
+        raise NotAProfileError(f"Byte {start} starts no field of a profile.")
     if wire == 0:
         return _varint(data, position)[1]
     if wire == 2:
@@ -180,7 +188,7 @@ def _skip_field(data: bytes, position: int) -> int:
         return position + 8
     if wire == 5:
         return position + 4
-    raise NotAProfile(f"Byte {start} starts no field of a profile.")
+    raise NotAProfileError(f"Byte {start} starts no field of a profile.")
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
@@ -193,12 +201,14 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
             return value, position
         shift += 7
         if shift >= 7 * _MAX_VARINT:
-            raise NotAProfile(f"The number before byte {position} does not end.")
+            raise NotAProfileError(f"The number before byte {position} does not end.")
 
 
 def _check_inside(record: int, position: int, end: int) -> None:
     if position > end:
-        raise NotAProfile(f"It is cut short: the record after byte {record} ends beyond the file.")
+        raise NotAProfileError(
+            f"It is cut short: the record after byte {record} ends beyond the file."
+        )
 
 
 def _choose_type(
@@ -206,12 +216,12 @@ def _choose_type(
 ) -> tuple[int, str, str, list[str]]:
     types = [(_string(strings, t.type), _string(strings, t.unit)) for t in tables.sample_type]
     if not types:
-        raise NotAProfile("It says nowhere what its samples measure (no sample type).")
+        raise NotAProfileError("It says nowhere what its samples measure (no sample type).")
     names = [name for name, _ in types]
     default = _string(strings, tables.default_sample_type)
     if wanted is not None:
         if wanted not in names:
-            raise NotAProfile(f"It has no values of type {wanted!r}, but {', '.join(names)}.")
+            raise NotAProfileError(f"It has no values of type {wanted!r}, but {', '.join(names)}.")
         index = names.index(wanted)
     elif ("malloc", "bytes") in types:
         index = types.index(("malloc", "bytes"))
@@ -231,7 +241,7 @@ def _choose_type(
 
 def _string(strings: Sequence[str], index: int) -> str:
     if not 0 <= index < max(len(strings), 1):
-        raise NotAProfile(f"It refers to name {index}, but has {len(strings)}.")
+        raise NotAProfileError(f"It refers to name {index}, but has {len(strings)}.")
     return strings[index] if strings else ""
 
 
@@ -247,8 +257,8 @@ class _Locations:
     places: NDArray[np.int32] | None
     """Place of each id, where the ids are small enough for a table; -1 for none."""
 
-    def find(self, ids: NDArray[np.uint64]) -> IntArray:
-        """Return the places of ids; raises `NotAProfile` for one that is not there."""
+    def find(self, ids: NDArray[np.uint64]) -> IntArray | FrameArray:
+        """Return the places of ids; raises `NotAProfileError` for one that is not there."""
         if self.places is not None:
             found = self.places[np.minimum(ids, len(self.places) - 1)]
             missing = found < 0
@@ -256,7 +266,7 @@ class _Locations:
             found = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
             missing = self.ids[found] != ids
         if missing.any():
-            raise NotAProfile(
+            raise NotAProfileError(
                 f"A sample refers to location {int(ids[missing][0])}, which the file does not have."
             )
         return found
@@ -283,7 +293,7 @@ def _read_tables(tables: pb.Profile, strings: Sequence[str]) -> tuple[Functions,
         try:
             found = [by_id[line.function_id] for line in location.line]
         except KeyError as error:
-            raise NotAProfile(
+            raise NotAProfileError(
                 f"Location {location.id} refers to function {error.args[0]}, which the file does "
                 "not have."
             ) from None
@@ -322,7 +332,9 @@ class _Reader:
         numbers, number_counts = _varints(payload, *segments.values, count)
         if (number_counts != self.values_each).any():
             wrong = int(number_counts[number_counts != self.values_each][0])
-            raise NotAProfile(f"A sample has {wrong} values where {self.values_each} are declared.")
+            raise NotAProfileError(
+                f"A sample has {wrong} values where {self.values_each} are declared."
+            )
         values = numbers.view(np.int64)[self.value_index :: self.values_each].copy()
         frames, lengths = self._functions(ids, id_counts)
         return Batch(frames, offsets_of(lengths), values)
@@ -365,7 +377,7 @@ def _without_nameless_roots(
         frames = frames[keep]
 
 
-class _ManyFields(Exception):
+class _ManyFieldsError(Exception):
     """A sample has more fields than are worth reading in step."""
 
 
@@ -382,8 +394,8 @@ class _Segments:
 def _segments(payload: ByteArray, starts: IntArray, ends: IntArray) -> _Segments:
     """Find the location ids and values in samples, walking all of them in step.
 
-    ``payload`` has `_PADDING` bytes after the last sample. Raises `_ManyFields` where that would
-    take too many steps.
+    ``payload`` has `_PADDING` bytes after the last sample. Raises `_ManyFieldsError` where that
+    would take too many steps.
     """
     found: dict[int, list[_Pieces]] = {1: [], 2: []}
     rows = np.flatnonzero(starts < ends)
@@ -403,16 +415,16 @@ def _segments(payload: ByteArray, starts: IntArray, ends: IntArray) -> _Segments
             default=-1,
         )
         if (finish < 0).any() or (finish > stop).any() or (number <= 0).any():
-            raise NotAProfile("A sample is damaged: its fields do not fit into it.")
+            raise NotAProfileError("A sample is damaged: its fields do not fit into it.")
         for field, pieces in found.items():
             mine = (number == field) & (finish > begin)
             if mine.any():
                 if ((wire[mine] != 0) & (wire[mine] != 2)).any():
-                    raise NotAProfile("A sample is damaged: a list of numbers is none.")
+                    raise NotAProfileError("A sample is damaged: a list of numbers is none.")
                 pieces.append((rows[mine], begin[mine], finish[mine]))
         going = finish < stop
         rows, cursor, stop = rows[going], finish[going], stop[going]
-    raise _ManyFields
+    raise _ManyFieldsError
 
 
 def _in_order(pieces: list[_Pieces]) -> _Pieces:
@@ -435,7 +447,7 @@ def _varints_at(payload: ByteArray, positions: IntArray) -> tuple[IntArray, IntA
     shift = 7
     while len(more):
         if shift >= 7 * _MAX_VARINT:
-            raise NotAProfile("A sample is damaged: a number in it does not end.")
+            raise NotAProfileError("A sample is damaged: a number in it does not end.")
         byte = payload[after[more]].astype(np.int64)
         value[more] |= (byte & 0x7F) << shift
         after[more] += 1
@@ -451,7 +463,7 @@ def _varints(
     if not len(rows):
         return np.zeros(0, np.uint64), np.zeros(count, np.int64)
     if (payload[ends - 1] > 127).any():
-        raise NotAProfile("A sample is damaged: a list in it ends within a number.")
+        raise NotAProfileError("A sample is damaged: a list in it ends within a number.")
     sizes = ends - starts
     edges = np.zeros(len(payload) + 1, np.int8)
     edges[starts] += 1
@@ -465,7 +477,7 @@ def _varints(
     values = (run[first] & 0x7F).astype(np.uint64)
     longest = int(width.max())
     if longest >= _MAX_VARINT:
-        raise NotAProfile("A sample is damaged: a number in it does not end.")
+        raise NotAProfileError("A sample is damaged: a number in it does not end.")
     for place in range(1, longest + 1):
         longer = np.flatnonzero(width >= place)
         part = (run[first[longer] + place] & 0x7F).astype(np.uint64)
@@ -501,7 +513,9 @@ class _Samples:
             batch = self._decode(starts[begin:end], ends[begin:end])
             total += _magnitude(batch.values)
             if total > MAX_TOTAL:
-                raise NotAProfile("Its values add up to more than 64 bits hold: not a measurement.")
+                raise NotAProfileError(
+                    "Its values add up to more than 64 bits hold: not a measurement."
+                )
             yield batch
             begin = end
 
@@ -511,7 +525,7 @@ class _Samples:
             payload = np.frombuffer(self._data[begin:end] + bytes(_PADDING), np.uint8)
             try:
                 return self._reader.decode(payload, starts - begin, ends - begin)
-            except _ManyFields:
+            except _ManyFieldsError:
                 pass
         return self._decode_each(starts, ends)
 
@@ -530,7 +544,7 @@ def _tidy(sample: bytes) -> bytes:
     try:
         message = pb.Sample.FromString(sample)
     except DecodeError as error:
-        raise NotAProfile("A sample is damaged.") from error
+        raise NotAProfileError("A sample is damaged.") from error
     message.DiscardUnknownFields()
     return message.SerializeToString()
 
@@ -542,4 +556,5 @@ def _magnitude(values: IntArray) -> int:
     largest = max(abs(int(values.max())), abs(int(values.min())))
     if largest < 2**50:
         return int(np.abs(values).sum())
-    return sum(map(abs, values.tolist()))
+    exact: list[int] = values.tolist()
+    return sum(map(abs, exact))

@@ -24,7 +24,7 @@ MAX_TOTAL = 2**63 - 1
 
 @dataclass(frozen=True)
 class Batch:
-    """Some samples: stack ``i`` is ``frames[offsets[i]:offsets[i + 1]]``, leaf first, never empty."""
+    """Some samples; stack ``i`` is ``frames[offsets[i]:offsets[i + 1]]``, leaf first, not empty."""
 
     frames: FrameArray
     offsets: IntArray
@@ -102,9 +102,7 @@ class HeldStacks:
         for start in range(0, len(chosen), self.SIZE):
             part = chosen[start : start + self.SIZE]
             lengths = offsets[part + 1] - offsets[part]
-            yield Batch(
-                frames[ranges(offsets[part], lengths)], offsets_of(lengths), values[part]
-            )
+            yield Batch(frames[ranges(offsets[part], lengths)], offsets_of(lengths), values[part])
 
 
 def hold(stacks: Iterable[Sequence[int]], values: Sequence[int]) -> HeldStacks:

@@ -42,7 +42,9 @@ class Tree:
         """What to write on a block."""
         if node.function == ROOT:
             return "all"
-        return "(not drawn)" if node.function == NOT_DRAWN else self.profile.functions[node.function]
+        return (
+            "(not drawn)" if node.function == NOT_DRAWN else self.profile.functions[node.function]
+        )
 
 
 def tree(profile: Profile, max_nodes: int = MAX_NODES) -> Tree:

@@ -7,15 +7,14 @@ from flamegraphs.render.stacks import merged
 
 
 def write(profile: Profile) -> Iterator[bytes]:
-    """Yield lines. What separates frames or lines is replaced in names; the format has no escape."""
+    """Yield lines. What separates frames or lines is replaced in names: there is no escape."""
     names = [_plain(name) for name in profile.functions]
     for stack, value in merged(profile):
-        frames = ";".join(names[frame] for frame in stack[::-1])
-        yield f"{frames} {value}\n".encode("utf-8", "replace")
+        frames: list[int] = stack[::-1].tolist()
+        path = ";".join(names[frame] for frame in frames)
+        yield f"{path} {value}\n".encode("utf-8", "replace")
 
 
 def _plain(name: str) -> str:
     # A leading "#" would make the line a comment.
-    return "".join(
-        ":" if c == ";" else c if c.isprintable() else "_" for c in name
-    ) or "<unknown>"
+    return "".join(":" if c == ";" else c if c.isprintable() else "_" for c in name) or "<unknown>"

@@ -12,7 +12,7 @@ from pathlib import Path
 from flamegraphs.hotspots import Hotspots
 from flamegraphs.names import Kind
 from flamegraphs.render import labels
-from flamegraphs.tree import NOT_DRAWN, ROOT, Tree
+from flamegraphs.tree import Node, Tree
 
 _HERE = Path(__file__).parent
 _TABLE_ROWS = 200
@@ -28,28 +28,26 @@ def write(
     binary: bool,
 ) -> Iterator[bytes]:
     """Yield the page. ``header`` and ``notes`` are shown above the graph."""
-    data = {
+    functions = [_function(tree, node) for node in tree.nodes]
+    # Only what a block shows: a tree of few blocks may come from a table of many functions.
+    used = {function: place for place, function in enumerate(dict.fromkeys(functions))}
+    data: dict[str, object] = {
         "unit": tree.profile.unit,
         "binary": binary,
-        "names": [*tree.profile.functions, "(not drawn)", "all"],
-        "kinds": [
-            *(Kind(kind).name.lower() for kind in tree.profile.kinds.tolist()),
-            "rest",
-            "root",
-        ],
-        "hues": [*map(labels.hue, tree.profile.functions), 0, 0],
+        "names": [name for name, _ in used],
+        "kinds": [kind for _, kind in used],
+        "hues": [labels.hue(name) for name, _ in used],
         # Columns, not rows: a third of the size.
         "parent": [node.parent for node in tree.nodes],
-        "name": [_place(tree, node.function) for node in tree.nodes],
+        "name": [used[function] for function in functions],
         "total": [node.total for node in tree.nodes],
         "self": [node.own for node in tree.nodes],
         "table": [
-            [row.name, labels_kind(row.kind), row.attributed, row.raw, row.total]
+            [row.name, _kind(row.kind), row.attributed, row.raw, row.total]
             for row in found.rows[:_TABLE_ROWS]
         ],
         "functions": len(found.rows),
     }
-    _keep_used_names(data)
     page = _read("page.html")
     parts = {
         "{{title}}": escape(title),
@@ -72,23 +70,13 @@ def write(
             yield parts["{{" + key + "}}"].encode("utf-8", "replace")
 
 
-def labels_kind(kind: Kind | None) -> str:
+def _function(tree: Tree, node: Node) -> tuple[str, str]:
+    return tree.name(node), labels.kind(tree, node)
+
+
+def _kind(kind: Kind | None) -> str:
     """The name of a row's kind; a bucket's is ``rest``."""
     return "rest" if kind is None else kind.name.lower()
-
-
-def _place(tree: Tree, function: int) -> int:
-    count = len(tree.profile.functions)
-    return {NOT_DRAWN: count, ROOT: count + 1}.get(function, function)
-
-
-def _keep_used_names(data: dict[str, object]) -> None:
-    """Leave out the functions that no block shows."""
-    used = sorted(set(data["name"]))  # type: ignore[arg-type]
-    places = {old: new for new, old in enumerate(used)}
-    data["name"] = [places[old] for old in data["name"]]  # type: ignore[union-attr]
-    for column in ("names", "kinds", "hues"):
-        data[column] = [data[column][old] for old in used]  # type: ignore[index]
 
 
 def _script_json(data: object) -> str:

@@ -60,7 +60,8 @@
     if (room < 3) return "";
     if (name.length <= room) return name;
     const method = name.slice(name.lastIndexOf(".") + 1);
-    if (method.length && method.length <= room) return method;
+    // `__init__` or `<lambda>` alone would say nothing.
+    if (/^[a-z0-9]/i.test(method) && method.length <= room) return method;
     return `${name.slice(0, room - 1)}…`;
   }
 
@@ -119,7 +120,7 @@
       step.addEventListener("click", () => show(node));
       return [step, " › "];
     });
-    element("path").replaceChildren(...(focus ? [...steps, nameOf(focus)] : []));
+    element("path").replaceChildren(...(focus ? [...steps, nameOf(focus)] : ["Choose a block to focus on it."]));
   }
 
   function say(node) {

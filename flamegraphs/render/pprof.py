@@ -16,7 +16,9 @@ def write(profile: Profile) -> Iterator[bytes]:
         return strings.setdefault(value, len(strings))
 
     out = pb.Profile()
-    out.sample_type.add(type=text(profile.sample_type or "value"), unit=text(profile.unit or "count"))
+    out.sample_type.add(
+        type=text(profile.sample_type or "value"), unit=text(profile.unit or "count")
+    )
     out.period_type.CopyFrom(out.sample_type[0])
     for place, name in enumerate(profile.functions, 1):
         out.function.add(id=place, name=text(name), system_name=text(name))

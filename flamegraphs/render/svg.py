@@ -69,7 +69,9 @@ def _fitting(name: str, width: float) -> str:
     if len(name) <= room:
         return name
     method = name.rpartition(".")[2]
-    return method if len(method) <= room else name[: room - 1] + "…"
+    # `__init__` or `<lambda>` alone would say nothing.
+    says_something = method[:1].isalnum() and len(method) <= room
+    return method if says_something else name[: room - 1] + "…"
 
 
 def _clean(text: str) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote, urlsplit
 
 import httpx
 
-from flamegraphs.errors import NotAuthorised, UsageError
+from flamegraphs.errors import NotAuthorisedError, UsageError
 from flamegraphs.sources.pyroscope import Server
 
 AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
@@ -17,7 +17,7 @@ AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
 
 
 def server(endpoint: str, data_source: str) -> Server:
-    """Return the Pyroscope behind a data source's uid; raises `UsageError` for a URL without TLS."""
+    """Return the Pyroscope behind a data source; raises `UsageError` for a URL without TLS."""
     if urlsplit(endpoint).scheme != "https":
         raise UsageError(f"{endpoint}: a token is sent to Grafana, so its URL has to be https.")
     return Server(
@@ -58,7 +58,7 @@ class _AzureToken(httpx.Auth):
                 self._value = credential.get_token(f"{AUDIENCE}/.default").token
             except AzureError as error:
                 first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason"
-                raise NotAuthorised(
+                raise NotAuthorisedError(
                     f"No Azure credential gives a token for Grafana: {first} Sign in with "
                     "`az login`, or set the variables of a service principal."
                 ) from error

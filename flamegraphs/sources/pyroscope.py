@@ -8,7 +8,7 @@ Not here: who asks (`grafana` adds credentials), what the profile says.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import cast
 
@@ -17,11 +17,11 @@ import httpx
 from flamegraphs import flamebearer, pprof
 from flamegraphs.errors import (
     FlameGraphError,
-    NoSamples,
-    NotAProfile,
-    NotAuthorised,
-    TypeAbsent,
-    Unreachable,
+    NoSamplesError,
+    NotAProfileError,
+    NotAuthorisedError,
+    TypeAbsentError,
+    UnreachableError,
     UsageError,
 )
 from flamegraphs.limits import MAX_FILE
@@ -60,7 +60,7 @@ class Query:
 
     window: Window
     selector: str = ""
-    filters: Filters = Filters()
+    filters: Filters = field(default_factory=Filters)
     profile_type: str | None = None
     """A full type id; None finds the type of GPU memory allocations (``malloc`` in ``bytes``)."""
 
@@ -81,8 +81,8 @@ def fetch(server: Server, query: Query, now: datetime) -> Profile:
     Where agents before and after the change of the type's id have pushed, both are added up. A
     window longer than the server answers at once is asked for in pieces.
 
-    Raises `Unreachable`, `NotAuthorised`, `TypeAbsent`, `NoSamples`, or `FlameGraphError` for an
-    answer that says something else.
+    Raises `UnreachableError`, `NotAuthorisedError`, `TypeAbsentError`, `NoSamplesError`, or
+    `FlameGraphError` for an answer that says something else.
     """
     with httpx.Client(auth=server.auth, timeout=_TIMEOUT) as http:
         api = _Api(http, server)
@@ -98,9 +98,10 @@ def fetch(server: Server, query: Query, now: datetime) -> Profile:
             if (profile := api.profile(profile_type.id, labels_text, piece)) is not None
         ]
     if not found:
-        raise NoSamples(
+        raise NoSamplesError(
             f"{server.name} has profiles of type {types[0].id}, but no samples from "
-            f"{query.window} for {labels_text}. Widen the window with --from, or check the selector."
+            f"{query.window} for {labels_text}. Widen the window with --from, or check the "
+            "selector."
         )
     merged = merge(found)
     return replace(
@@ -124,18 +125,18 @@ def _resolve(api: "_Api", query: Query, now: datetime) -> list[_Type]:
         return wanted
     try:
         recent = api.profile_types(Window(now - _LOOK_BACK, now))
-    except NotAuthorised:
+    except NotAuthorisedError:
         raise
     except FlameGraphError:
         recent = []  # A shorter look-back of the server's own: judge by the window alone.
     if wanted := _matching(recent, query.profile_type):
-        raise NoSamples(
+        raise NoSamplesError(
             f"{api.name} has profiles of type {wanted[0].id}, but none from {query.window}. "
             "Widen the window with --from, and see that the workload allocated GPU memory in it."
         )
     known = ", ".join(sorted({t.id for t in [*here, *recent]})) or "none at all"
     what = query.profile_type or "GPU memory allocations (malloc in bytes)"
-    raise TypeAbsent(
+    raise TypeAbsentError(
         f"{api.name} has no profile type for {what}; it has {known}. Either nothing allocated GPU "
         "memory while the agent ran, or the agent's profiles do not reach the server: look at the "
         "agent's log, and see that the server's version speaks the agent's protocol."
@@ -168,7 +169,9 @@ class _Api:
     def label_names(self, window: Window) -> list[str]:
         start, end = window.milliseconds
         names = self._json("LabelNames", {"matchers": [], "start": start, "end": end}).get("names")
-        return [str(name) for name in cast("list[object]", names)] if isinstance(names, list) else []
+        return (
+            [str(name) for name in cast("list[object]", names)] if isinstance(names, list) else []
+        )
 
     def profile(self, type_id: str, labels: str, window: Window) -> Profile | None:
         """Return the merged profile, or None where there are no samples."""
@@ -207,8 +210,8 @@ class _Api:
     def _read(self, reader: Callable[[bytes], Profile], body: bytes) -> Profile:
         try:
             return reader(body)
-        except NotAProfile as error:
-            raise Unreachable(
+        except NotAProfileError as error:
+            raise UnreachableError(
                 f"{self.name} answered with something that is no profile. {error} "
                 f"{self._server.unreachable_hint}"
             ) from error
@@ -221,7 +224,7 @@ class _Api:
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
-            raise Unreachable(
+            raise UnreachableError(
                 f"{self.name} answered {method} with something other than JSON: this is no "
                 f"Pyroscope. {self._server.unreachable_hint}"
             )
@@ -254,12 +257,12 @@ class _Api:
                     parts.append(part)
         except (httpx.TransportError, httpx.InvalidURL, httpx.DecodingError) as error:
             reason = str(error) or type(error).__name__
-            raise Unreachable(
+            raise UnreachableError(
                 f"{self.name} cannot be reached: {reason}. {self._server.unreachable_hint}"
             ) from error
         if 300 <= response.status_code < 400:
             # Grafana sends whoever it does not know to its login page.
-            raise NotAuthorised(
+            raise NotAuthorisedError(
                 f"{self.name} sent us elsewhere ({response.status_code}), as a login does. "
                 f"{self._server.forbidden_hint}"
             )
@@ -270,11 +273,11 @@ class _Api:
             return
         said = _message(body)
         if status in (401, 403):
-            raise NotAuthorised(
+            raise NotAuthorisedError(
                 f"{self.name} refused the query ({status}: {said}). {self._server.forbidden_hint}"
             )
         if status in _GATEWAY or status == 404:
-            raise Unreachable(
+            raise UnreachableError(
                 f"{self.name} does not answer as a Pyroscope ({status}: {said}). "
                 f"{self._server.unreachable_hint}"
             )

@@ -41,7 +41,9 @@ def selector(text: str, filters: Filters, labels: Collection[str]) -> str:
     """
     inner = text.strip()
     if inner.startswith("{") != inner.endswith("}"):
-        raise UsageError(f"The selector {text!r} opens a brace that it does not close, or closes one.")
+        raise UsageError(
+            f"The selector {text!r} opens a brace that it does not close, or closes one."
+        )
     parts = [inner.removeprefix("{").removesuffix("}").strip().rstrip(",")]
     for name, value in filters.given():
         parts.append(f"{_label(name, labels)}={_quoted(value)}")

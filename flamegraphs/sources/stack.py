@@ -1,4 +1,4 @@
-"""Finds Grafana and its data source from the outputs of a Pulumi stack, through ``pulumi`` itself."""
+"""Finds Grafana and its data source in the outputs of a Pulumi stack, asking ``pulumi``."""
 
 import json
 import subprocess
@@ -33,7 +33,9 @@ def server(stack: str) -> Server:
 def _outputs(stack: str) -> Mapping[str, object]:
     command = ["pulumi", "stack", "output", "--json", "--non-interactive", "--stack", stack]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=_SECONDS, check=False
+        )
     except FileNotFoundError as error:
         raise FlameGraphError(
             "--stack needs the `pulumi` command, which is not on PATH. Install it, or name Grafana "

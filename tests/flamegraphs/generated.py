@@ -1,6 +1,6 @@
-"""Profiles of any size, the same for the same arguments, written as `runtime/pprof` of Go writes them.
+"""Profiles of any size, the same for the same arguments, encoded as Go's `runtime/pprof` does it.
 
-Unique stacks 30 to 60 deep over up to 20,000 functions; one location in ten has inlined functions, one
+Unique stacks 30 to 60 deep over 20,000 functions; one location in ten has inlined functions, one
 sample in five has labels; ids are not positions.
 """
 
