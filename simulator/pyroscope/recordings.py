@@ -8,6 +8,7 @@ their own clock.
 Kept as JSON in ``world.settings["recordings"]``: a list of intervals under each signal's key.
 """
 
+import math
 import re
 import time
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from simulator.values import JsonObject, as_number, as_object, as_objects, as_te
 from simulator.world import World
 
 _STORED_UNDER = "recordings"
+_PROFILES = "profiles "
 
 
 @dataclass(frozen=True)
@@ -53,17 +55,23 @@ class Recorder:
 
     def _note(self) -> None:
         world = self._world
+        flowing: dict[str, JsonObject] = {}
+        answering: set[str] = set()
         for cluster_id in world.clusters:
-            # Profiles live as long as their server: without one there is nothing left to answer.
-            key = _profiles_key(cluster_id)
             if world.pyroscope_answers(cluster_id):
-                kind = self._kind(cluster_id) if world.profiles_flow(cluster_id) else None
-                self._follow(key, kind)
-            else:
-                self._stored().pop(key, None)
+                answering.add(_profiles_key(cluster_id))
+                if world.profiles_flow(cluster_id):
+                    flowing[_profiles_key(cluster_id)] = self._kind(cluster_id)
             for workspace in world.of_type("Microsoft.Monitor/accounts"):
-                flows = world.metrics_flow(cluster_id, workspace.id)
-                self._follow(_metrics_key(cluster_id, workspace.id), {} if flows else None)
+                if world.metrics_flow(cluster_id, workspace.id):
+                    flowing[_metrics_key(cluster_id, workspace.id)] = {}
+        stored = self._stored()
+        for key in {*stored, *flowing}:
+            # Profiles live as long as their server: without one there is nothing left to answer.
+            if key.startswith(_PROFILES) and key not in answering:
+                stored.pop(key, None)
+            else:
+                self._follow(key, flowing.get(key))
 
     def _kind(self, cluster_id: str) -> JsonObject:
         agent = _version(self._world.agent_version(cluster_id))
@@ -87,9 +95,13 @@ class Recorder:
             self._stored()[key] = intervals
 
     def _real_time(self) -> float:
-        """The real time of what the world is doing now, which may be due for a while already."""
+        """The real time of what the world is doing now, which may be due for a while already.
+
+        In whole milliseconds, as clients ask for data: a query up to now includes this instant.
+        """
         clock = self._world.clock
-        return time.time() - max(0.0, clock.now() - self._world.now) * clock.factor
+        ago = max(0.0, clock.now() - self._world.now) * clock.factor
+        return math.floor((time.time() - ago) * 1000) / 1000
 
     def _stored(self) -> JsonObject:
         return as_object(self._world.settings.setdefault(_STORED_UNDER, dict[str, object]()))
@@ -122,7 +134,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def _profiles_key(cluster_id: str) -> str:
-    return f"profiles {cluster_id.lower()}"
+    return f"{_PROFILES}{cluster_id.lower()}"
 
 
 def _metrics_key(cluster_id: str, workspace_id: str) -> str:
