@@ -7,6 +7,7 @@ does the reading; :mod:`infra.settings.translation` puts its words into ours.
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import takewhile
 from typing import Any, cast
 
 from pydantic import TypeAdapter, ValidationError
@@ -90,16 +91,19 @@ def _read(
         except ValidationError as error:
             details = error.errors(include_url=False)
         unreadable: list[Parts] = []
+        taken_out = tuple(lost)
         for detail in details:
             parts = parts_of(detail)
             path = dotted(key, parts)
-            if not _within(path, lost):
+            if not _within(path, taken_out):
                 faults.append(fault_of(detail, f"{NAMESPACE}:{path}", kind, Settings))
-            # A required value that is missing takes what it belongs to with it.
+            # A required value that is missing takes what it belongs to with it, an item its list:
+            # the numbers of the other items would no longer be those of the stack file.
             if detail["type"] == "missing":
                 parts = parts[:-1]
+            parts = tuple(takewhile(lambda part: isinstance(part, str), parts))
             # A key that nobody reads is nothing that a rule could miss.
-            if detail["type"] != "extra_forbidden":
+            if detail["type"] != "extra_forbidden" or parts != parts_of(detail):
                 lost.append(dotted(key, parts))
             unreadable.append(parts)
         if () in unreadable:
@@ -108,21 +112,15 @@ def _read(
 
 
 def _without(value: object, paths: Iterable[Parts]) -> object:
-    """``value`` with what is at ``paths`` taken out."""
+    """``value``, nested mappings, with what is at ``paths`` taken out."""
     by_first: dict[str | int, list[Parts]] = {}
     for path in paths:
         by_first.setdefault(path[0], []).append(path[1:])
-    items: Iterable[tuple[str | int, object]]
-    if isinstance(value, list | tuple):
-        items = enumerate(cast("list[object]", value))
-    else:
-        items = cast("dict[str | int, object]", value).items()
-    kept = {
+    return {
         key: _without(item, by_first[key]) if key in by_first else item
-        for key, item in items
+        for key, item in cast("dict[str, object]", value).items()
         if () not in by_first.get(key, [])
     }
-    return list(kept.values()) if isinstance(value, list | tuple) else kept
 
 
 # --- rules over several values -----------------------------------------------------------------

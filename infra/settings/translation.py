@@ -87,7 +87,9 @@ def _unknown_key(path: str, key: str, section: type[Section], root: type[Section
 def _wrong_type(detail: ErrorDetails, path: str, description: str) -> Fault:
     error, value = detail["type"], detail["input"]
     family = error.partition("_")[0]
-    rule = _EXPECTED.get(family, detail["msg"])
+    if error == "is_instance_of":
+        family = str(detail.get("ctx", {}).get("class", "")).lower()
+    rule = _EXPECTED.get(family, "a value of another kind")
     fix = f"it is {description}"
     if family == "enum":
         names = str(detail.get("ctx", {}).get("expected", "")).replace("'", "")
