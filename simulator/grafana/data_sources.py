@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulator.grafana.errors import GrafanaError, bad_request
 from simulator.grafana.workspace import Workspace, generated_uid
+from simulator.prometheus.api import query_endpoint
 from simulator.values import JsonObject, as_integer, as_object, as_objects, as_text, dig
 
 PYROSCOPE = "grafana-pyroscope-datasource"
@@ -159,7 +160,7 @@ def remove(workspace: Workspace, source: JsonObject) -> JsonObject:
 def integrate(workspace: Workspace) -> None:
     """Keep a source for each Azure Monitor workspace that the ARM resource names as integrated.
 
-    Azure makes them itself, as ``Managed_Prometheus_<name>``, and removes them with the integration.
+    Azure makes them itself, as ``Managed_Prometheus_<name>``, and removes them with it.
     """
     integrations = dig(workspace.resource.properties, "grafanaIntegrations")
     wanted = {
@@ -182,7 +183,7 @@ def integrate(workspace: Workspace) -> None:
             name=name,
             type=PROMETHEUS,
             access="proxy",
-            url=as_text(dig(target.properties, "metrics", "prometheusQueryEndpoint")),
+            url=query_endpoint(workspace.world, target),
             jsonData={"httpMethod": "POST", "azureCredentials": {"authType": "msi"}},
         )
         uid = generated_uid()

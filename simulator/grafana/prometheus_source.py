@@ -103,9 +103,9 @@ class PrometheusSource:
         return prometheus.answer(self._workspace.world, workspace, principal, path, request)
 
     def _target(self) -> Resource | None:
-        for workspace in self._workspace.world.of_type("Microsoft.Monitor/accounts"):
-            endpoint = as_text(dig(workspace.properties, "metrics", "prometheusQueryEndpoint"))
-            if endpoint and endpoint.rstrip("/").lower() == self._url.lower():
+        world = self._workspace.world
+        for workspace in world.of_type("Microsoft.Monitor/accounts"):
+            if prometheus.query_endpoint(world, workspace).lower() == self._url.lower():
                 return workspace
         return None
 

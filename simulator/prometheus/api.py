@@ -61,6 +61,11 @@ def workspace_named(world: World, name: str) -> Resource | None:
     return None
 
 
+def query_endpoint(world: World, workspace: Resource) -> str:
+    """Where a workspace answers: ``metrics.prometheusQueryEndpoint`` of its ARM resource."""
+    return f"{world.arm_url}/prometheus/{workspace.name}"
+
+
 def answer(
     world: World, workspace: Resource, principal: str, path: str, request: Request
 ) -> Response:

@@ -3,6 +3,7 @@
 The world is planted as a file before the simulator starts, so the tests need none of ARM.
 """
 
+import json
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,15 +14,14 @@ import httpx
 from simulator import seed
 from simulator.arm.roles import GRAFANA_ADMIN, MONITORING_DATA_READER, ROLE_ASSIGNMENTS
 from simulator.testing import Running, running
-from simulator.values import JsonObject, as_object
-from simulator.world import GrafanaState, Resource, World
+from simulator.values import JsonObject, as_number, as_object, as_objects, dig
+from simulator.world import GrafanaState, Principal, Resource, World
 
 AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
 GROUP = f"/subscriptions/{seed.SUBSCRIPTION_ID}/resourceGroups/rg-test"
 GRAFANA_ID = f"{GROUP}/providers/Microsoft.Dashboard/grafana/grafana-test"
 WORKSPACE_ID = f"{GROUP}/providers/Microsoft.Monitor/accounts/amw-test"
 GRAFANA_PRINCIPAL = "33333333-3333-4333-8333-333333333333"
-QUERY_ENDPOINT = "https://amw-test-abcd.westeurope.prometheus.monitor.azure.com"
 VERSIONS = {11: "11.6.5", 12: "12.4.1", 13: "13.0.2"}
 
 
@@ -31,6 +31,11 @@ class Grafana:
 
     running: Running
     client: httpx.Client
+
+    @property
+    def query_endpoint(self) -> str:
+        """Where the planted Azure Monitor workspace answers queries."""
+        return f"{self.running.arm_url}/prometheus/amw-test"
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, JsonObject]:
         """Status and decoded object of an answer."""
@@ -68,7 +73,8 @@ def plant(
         reader: whether Grafana's identity may read the Azure Monitor workspace.
     """
     world = World()
-    seed.plant(world)
+    world.principals[seed.CALLER_ID] = Principal(seed.CALLER_ID, "ServicePrincipal", "engineer")
+    world.settings["caller"] = seed.CALLER_ID
     grafana: JsonObject = {
         "location": "westeurope",
         "identity": {"type": "SystemAssigned", "principalId": GRAFANA_PRINCIPAL},
@@ -83,10 +89,7 @@ def plant(
     world.grafanas[GRAFANA_ID.lower()] = GrafanaState()
     monitor: JsonObject = {
         "location": "westeurope",
-        "properties": {
-            "provisioningState": "Succeeded",
-            "metrics": {"prometheusQueryEndpoint": QUERY_ENDPOINT},
-        },
+        "properties": {"provisioningState": "Succeeded"},
     }
     world.put(Resource(WORKSPACE_ID, "Microsoft.Monitor/accounts", monitor))
     if role:
@@ -97,9 +100,22 @@ def plant(
 
 
 @contextmanager
-def serving(home: Path, world: World, *, faults: Sequence[JsonObject] = ()) -> Generator[Grafana]:
-    """The simulator on a planted world, seen through its Grafana."""
+def serving(
+    home: Path, world: World | None, *, faults: Sequence[JsonObject] = ()
+) -> Generator[Grafana]:
+    """The simulator on a planted world (None: the one left in ``home``), through its Grafana."""
     home.mkdir(parents=True, exist_ok=True)
-    world.save(home / "world.json")
+    if world is not None:
+        world.save(home / "world.json")
     with running(home, faults=faults) as started, started.client(AUDIENCE) as client:
         yield Grafana(started, client)
+
+
+def age(home: Path, seconds: float) -> None:
+    """Move the begin of everything recorded in a stopped simulator's world into the past."""
+    file = home / "world.json"
+    world = as_object(json.loads(file.read_text()))
+    for intervals in as_object(dig(world, "settings", "recordings")).values():
+        for interval in as_objects(intervals):
+            interval["start"] = as_number(interval["start"]) - seconds
+    file.write_text(json.dumps(world))

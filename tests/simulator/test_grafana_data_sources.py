@@ -9,7 +9,6 @@ from simulator.arm.roles import GRAFANA_EDITOR, GRAFANA_VIEWER
 from simulator.testing import running
 from simulator.values import JsonObject, as_integer, as_object, as_objects, as_text, dig
 from tests.simulator.planted import (
-    QUERY_ENDPOINT,
     WORKSPACE_ID,
     Grafana,
     plant,
@@ -29,7 +28,7 @@ PROMETHEUS: JsonObject = {
     "uid": "amw-test",
     "type": "prometheus",
     "access": "proxy",
-    "url": QUERY_ENDPOINT,
+    "url": "https://amw-test.westeurope.prometheus.monitor.azure.com",
     "jsonData": {"httpMethod": "POST", "azureCredentials": {"authType": "msi"}},
 }
 
@@ -207,9 +206,8 @@ def test_an_integrated_workspace_has_a_source_that_azure_made(tmp_path: Path) ->
     }
     with serving(tmp_path, world) as api:
         sources = api.raw("GET", "/datasources").json()
-    assert [(item["name"], item["url"]) for item in sources] == [
-        ("Managed_Prometheus_amw-test", QUERY_ENDPOINT)
-    ]
+        expected = ("Managed_Prometheus_amw-test", api.query_endpoint)
+    assert [(item["name"], item["url"]) for item in sources] == [expected]
 
 
 def test_without_a_token_or_with_one_for_another_audience_the_answer_is_401(
