@@ -1,0 +1,197 @@
+"""What a small made-up Azure answers in unit tests: ids, computed outputs, and operations."""
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any, cast
+
+from operations.requests import (
+    Approval,
+    ClusterFacts,
+    GrafanaFacts,
+    HeldPrivateLink,
+    Message,
+    Observation,
+    ObserveRequest,
+    Presence,
+    PrivateLinkRequest,
+    ReadyPrivateLink,
+    Survey,
+    Verb,
+    WorkspaceFacts,
+    command_line,
+)
+from tests.unit.recording import UNKNOWN
+
+SUBSCRIPTION = "11111111-1111-4111-8111-111111111111"
+CALLER = "22222222-2222-4222-8222-222222222222"
+GRAFANA_PRINCIPAL = "33333333-3333-4333-8333-333333333333"
+PRIVATE_IP = "10.0.0.4"
+AGENT_VERSION = "0.53.1"
+QUERY_ENDPOINT = "https://amw-dev-abcd.westeurope.prometheus.monitor.azure.com"
+ENDPOINT = "https://grafana-dev-abcd.weu.grafana.azure.com"
+KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+users:
+- name: clusterUser
+  user: {client-certificate-data: Y2VydA==, client-key-data: a2V5}
+"""
+ENTRA_KUBECONFIG = """\
+apiVersion: v1
+kind: Config
+clusters:
+- name: aks
+  cluster: {server: "https://aks.example:443"}
+users:
+- name: clusterUser
+  user:
+    exec:
+      apiVersion: client.authentication.k8s.io/v1beta1
+      command: kubelogin
+      args: [get-token, --server-id, 6dae42f8-4368-4678-94ff-3960e28e3630]
+"""
+
+
+def group(name: str) -> str:
+    """ARM id of a resource group."""
+    return f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{name}"
+
+
+CLUSTER_ID = f"{group('rg-dev')}/providers/Microsoft.ContainerService/managedClusters/aks-dev"
+GRAFANA_ID = f"{group('rg-dev')}/providers/Microsoft.Dashboard/grafana/grafana-dev"
+WORKSPACE_ID = f"{group('rg-dev')}/providers/Microsoft.Monitor/accounts/amw-dev"
+
+EXISTING = Survey(
+    caller_object_id=CALLER,
+    caller_kind="user",
+    subscription_id=SUBSCRIPTION,
+    cluster=ClusterFacts(
+        presence=Presence.FOUND,
+        id=CLUSTER_ID,
+        location="westeurope",
+        kubernetes_version="1.33",
+        power_state="Running",
+        provisioning_state="Succeeded",
+        identity_type="SystemAssigned",
+        principal_id="44444444-4444-4444-8444-444444444444",
+        metrics_enabled=True,
+        node_resource_group="MC_rg-dev_aks-dev_westeurope",
+        untainted_pools=("system",),
+        pools=("system",),
+        sku="Base",
+    ),
+    grafana=GrafanaFacts(
+        presence=Presence.FOUND,
+        id=GRAFANA_ID,
+        location="westeurope",
+        endpoint=ENDPOINT,
+        sku="Standard",
+        major_version="12",
+        principal_id=GRAFANA_PRINCIPAL,
+        provisioning_state="Succeeded",
+    ),
+    workspace=WorkspaceFacts(
+        presence=Presence.FOUND,
+        id=WORKSPACE_ID,
+        location="westeurope",
+        query_endpoint=QUERY_ENDPOINT,
+        grafana_may_read=True,
+    ),
+    may_approve=True,
+)
+"""What Pulumi.dev.yaml expects to exist."""
+
+NOTHING = Survey(
+    caller_object_id=CALLER,
+    caller_kind="servicePrincipal",
+    subscription_id=SUBSCRIPTION,
+    cluster=ClusterFacts(presence=Presence.ABSENT),
+    grafana=GrafanaFacts(presence=Presence.ABSENT),
+)
+"""What Pulumi.sandbox.yaml starts from."""
+
+
+def encoded(kubeconfig: str) -> dict[str, object]:
+    """The answer of ``listCluster...Credentials``."""
+    value = base64.b64encode(kubeconfig.encode()).decode()
+    return {"kubeconfigs": [{"name": "clusterUser", "value": value}]}
+
+
+class Azure:
+    """Answers the recording monitor; keeps the requests that operations were given."""
+
+    def __init__(self, survey: Survey = EXISTING, kubeconfig: str = KUBECONFIG) -> None:
+        self.survey = survey
+        self.kubeconfig = kubeconfig
+        self.observed: list[ObserveRequest] = []
+
+    def resource(self, kind: str, name: str, inputs: Mapping[str, Any]) -> dict[str, object]:
+        """The outputs of a resource; the type's last part decides."""
+        match kind.rpartition(":")[2]:
+            case "Command":
+                return {"stdout": self._stdout(inputs), "stderr": ""}
+            case "ManagedCluster":
+                return {"id": CLUSTER_ID, "name": inputs["resourceName"]}
+            case "Grafana":
+                return {
+                    "id": GRAFANA_ID,
+                    "identity": {"type": "SystemAssigned", "principalId": GRAFANA_PRINCIPAL},
+                    "properties": {"endpoint": f"{ENDPOINT}/"},
+                }
+            case "AzureMonitorWorkspace":
+                return {"id": WORKSPACE_ID, "metrics": {"prometheusQueryEndpoint": QUERY_ENDPOINT}}
+            case "Extension":
+                return {"currentVersion": AGENT_VERSION}
+            case "Namespace":
+                return {"id": "gadget"}
+            case "Release":
+                return {"id": "gadget/pyroscope"}
+            case "ResourceGroup":
+                return {"id": group(cast("str", inputs["resourceGroupName"]))}
+            case _:
+                return {}
+
+    def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
+        """The result of a function."""
+        match token.rpartition(":")[2]:
+            case "getClientConfig":
+                return {
+                    "clientId": "c",
+                    "objectId": CALLER,
+                    "subscriptionId": SUBSCRIPTION,
+                    "tenantId": "t",
+                }
+            case "listManagedClusterUserCredentials" | "listManagedClusterAdminCredentials":
+                return encoded(self.kubeconfig)
+            case "run":
+                return {**arguments, "stdout": self._ran(arguments).to_json(), "stderr": ""}
+            case _:
+                raise AssertionError(f"nothing answers {token}")
+
+    def _ran(self, arguments: Mapping[str, Any]) -> Message:
+        if arguments["command"] == command_line(Verb.SURVEY):
+            return self.survey
+        assert arguments["command"] == command_line(Verb.OBSERVE), arguments
+        request = ObserveRequest.model_validate_json(arguments["stdin"])
+        self.observed.append(request)
+        names = ["approval", *request.data_sources, *request.dashboards]
+        return Observation(tokens={name: f"token-of-{name}" for name in names})
+
+    def _stdout(self, inputs: Mapping[str, Any]) -> str:
+        request = cast("str", inputs["stdin"])
+        match inputs["create"]:
+            case _ if request == UNKNOWN:
+                return ""  # in a preview, where nothing runs
+            case create if create == command_line(Verb.HOLD_PRIVATE_LINK):
+                namespace = PrivateLinkRequest.model_validate_json(request).namespace
+                return HeldPrivateLink(namespace=namespace).to_json()
+            case create if create == command_line(Verb.AWAIT_PRIVATE_LINK):
+                link = PrivateLinkRequest.model_validate_json(request)
+                return ReadyPrivateLink(id=link.id.upper(), alias="alias").to_json()
+            case create if create == command_line(Verb.APPROVE_PRIVATE_ENDPOINT):
+                return Approval(
+                    state="Approved", private_ip=PRIVATE_IP, connection="connection"
+                ).to_json()
+            case _:
+                return json.dumps({})

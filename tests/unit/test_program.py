@@ -1,0 +1,488 @@
+"""Both shipped stack files through the whole program, up to what the engine is told."""
+
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, cast
+
+import pulumi
+import pytest
+import yaml
+
+from infra.program import deploy
+from operations.requests import (
+    DashboardRequest,
+    DataSourceRequest,
+    SignalRequest,
+    Verb,
+    command_line,
+)
+from tests.unit import answers
+from tests.unit.recording import Recorded, Refused, Secret, record
+
+ROOT = Path(__file__).parents[2]
+Sections = dict[str, Any]
+
+GUARD, READY = "pyroscope-private-link-guard", "pyroscope-private-link-ready"
+ENDPOINT, APPROVAL = "private-endpoint-endpoint", "private-endpoint-approval"
+PYROSCOPE, PROMETHEUS = "data-sources-pyroscope", "data-sources-prometheus"
+DASHBOARD = "dashboard-dashboard"
+OBSERVED_BY_COMMANDS = (APPROVAL, PYROSCOPE, PROMETHEUS, DASHBOARD)
+
+
+def sections(stack: str) -> Sections:
+    """The configuration of a shipped stack file."""
+    document = yaml.safe_load((ROOT / f"Pulumi.{stack}.yaml").read_text())
+    return {key.removeprefix("gpuobs:"): value for key, value in document["config"].items()}
+
+
+def run(
+    config: Sections,
+    azure: answers.Azure | None = None,
+    *,
+    stack: str = "dev",
+    preview: bool = False,
+) -> Recorded:
+    azure = azure or answers.Azure()
+    return record(
+        deploy,
+        answer_resource=azure.resource,
+        answer_call=azure.call,
+        config={f"gpuobs:{key}": json.dumps(value) for key, value in config.items()},
+        stack=stack,
+        preview=preview,
+    )
+
+
+@cache
+def as_shipped(stack: str, preview: bool = False) -> Recorded:
+    """One run for all tests that only look at it."""
+    survey = answers.EXISTING if stack == "dev" else answers.NOTHING
+    return run(sections(stack), answers.Azure(survey), stack=stack, preview=preview)
+
+
+def dev(change: Callable[[Sections], None] | None = None, **options: Any) -> Recorded:
+    if change is None and not options:
+        return as_shipped("dev")
+    config = sections("dev")
+    if change is not None:
+        change(config)
+    return run(config, **options)
+
+
+def sandbox(*, preview: bool = False) -> Recorded:
+    return as_shipped("sandbox", preview)
+
+
+def request_of(recorded: Recorded, name: str) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", json.loads(recorded.named(name).inputs["stdin"]))
+
+
+# --- an existing cluster, Grafana and workspace ------------------------------------------------
+
+
+def test_dev_makes_nothing_that_exists_already() -> None:
+    recorded = dev()
+    for kind in (
+        "azure-native:containerservice:ManagedCluster",
+        "azure-native:dashboard:Grafana",
+        "azure-native:monitor:AzureMonitorWorkspace",
+        "azure-native:resources:ResourceGroup",
+        "azure-native:authorization:RoleAssignment",
+    ):
+        assert recorded.of_type(kind) == [], kind
+
+
+def test_dev_exports_what_an_operator_asks_for() -> None:
+    exports = dev().exports
+    assert exports["dashboardUrl"] == f"{answers.ENDPOINT}/d/AdvancedGPUObservability"
+    assert exports["grafanaEndpoint"] == answers.ENDPOINT
+    assert exports["dataSourceUids"]["pyroscope"] == "local-pyroscope"
+    assert exports["dataSourceUids"]["prometheus"].startswith("prometheus-dev-")
+    assert exports["privateEndpoint"] == {"state": "Approved", "privateIp": answers.PRIVATE_IP}
+    assert exports["agentVersion"] == answers.AGENT_VERSION
+    assert exports["pyroscopeUrl"] == "http://pyroscope.gadget.svc:4040"
+
+
+def test_the_exported_signal_check_is_a_request_of_the_operation() -> None:
+    recorded = dev()
+    request = SignalRequest.model_validate(recorded.exports["signalCheck"])
+    assert request.endpoint == answers.ENDPOINT
+    assert request.pyroscope_uid == "local-pyroscope"
+    assert request.prometheus_uid == recorded.exports["dataSourceUids"]["prometheus"]
+
+
+@pytest.mark.handles("trap: workload started before the agent")
+@pytest.mark.handles("report: MS tip - vLLM started earlier")
+def test_the_notes_say_what_is_not_recorded_and_what_to_do() -> None:
+    text = " ".join(dev().exports["notes"])
+    for word in ("vLLM", "restarted", "symbols", "refresh off", "cuMemAllocAsync", "check-signal"):
+        assert word in text, word
+
+
+def test_every_child_belongs_to_a_component_and_every_component_to_the_stack() -> None:
+    for recorded in (dev(), sandbox()):
+        components = {one.name for one in recorded.resources if not one.custom}
+        for one in recorded.resources:
+            if not one.custom:
+                assert one.parent == "", f"{one.name} is inside {one.parent}"
+            elif one.name != "resource-group":
+                assert one.parent in components, f"{one.name} has the parent {one.parent!r}"
+
+
+def test_everything_in_the_cluster_goes_through_the_clusters_own_provider() -> None:
+    for recorded in (dev(), sandbox()):
+        inside = [one for one in recorded.resources if one.type.startswith("kubernetes:")]
+        assert len(inside) == 3, [one.name for one in inside]
+        assert {one.provider for one in inside} == {"cluster-kubernetes"}
+
+
+# --- the chain ---------------------------------------------------------------------------------
+
+
+def test_the_chain_from_guard_to_data_source_is_one_of_properties() -> None:
+    recorded = dev()
+    links = [
+        (recorded.only("kubernetes:helm.sh/v3:Release").name, "namespace", GUARD),
+        (READY, "triggers", "pyroscope-release"),
+        (READY, "triggers", GUARD),
+        (ENDPOINT, "privateLinkResourceId", READY),
+        (APPROVAL, "triggers", ENDPOINT),
+        (PYROSCOPE, "triggers", APPROVAL),
+        (PYROSCOPE, "stdin", APPROVAL),
+    ]
+    for name, key, source in links:
+        assert source in recorded.named(name).property_depends_on[key], f"{name}.{key}"
+
+
+def test_what_has_a_fixed_name_is_deleted_before_it_is_replaced() -> None:
+    recorded = dev()
+    for name in (GUARD, "pyroscope-release", ENDPOINT, APPROVAL, PYROSCOPE, PROMETHEUS, DASHBOARD):
+        assert recorded.named(name).delete_before_replace, name
+
+
+def test_guard_and_wait_are_given_identity_and_nothing_else() -> None:
+    one = dev()
+    other = dev(
+        lambda config: config.update(
+            pyroscope={"imageTag": "1.16.0", "chart": {"version": "1.16.0"}, "values": {}},
+            grafana={**config["grafana"], "folder": "GPUs"},
+        )
+    )
+    for name in (GUARD, READY):
+        assert one.named(name).inputs == other.named(name).inputs, name
+
+
+def test_a_renamed_private_link_changes_the_guards_and_the_waits_identity() -> None:
+    before, after = (
+        dev(),
+        dev(lambda config: config.update(pyroscope={"privateLink": {"name": "other"}})),
+    )
+    assert before.named(GUARD).inputs["triggers"] != after.named(GUARD).inputs["triggers"]
+    assert request_of(after, GUARD)["id"].endswith("/privateLinkServices/other")
+
+
+@pytest.mark.handles("trap: private IP read before refresh")
+def test_the_data_source_has_the_address_that_the_approval_answered() -> None:
+    request = DataSourceRequest.model_validate(request_of(dev(), PYROSCOPE))
+    assert request.url == f"http://{answers.PRIVATE_IP}:4040"
+
+
+@pytest.mark.handles("report: AKS 4543 - namespace before extension")
+def test_the_namespace_is_made_before_the_extension_and_deleted_after_it() -> None:
+    assert "inspektor-gadget-namespace" in dev().named("inspektor-gadget-extension").depends_on
+
+
+@pytest.mark.handles("report: pulumi 8721 - dependencies on components without children")
+def test_the_extension_waits_for_pool_and_rules_and_the_sources_for_grafana() -> None:
+    for recorded in (dev(), sandbox()):
+        before = recorded.waits_for("inspektor-gadget-extension")
+        assert {"gpu-pool-pool", "prometheus-rule-association"} <= before
+        assert APPROVAL in recorded.waits_for(PYROSCOPE)
+        assert "grafana-ready" in recorded.names or recorded.of_type(
+            "azure-native:dashboard:Grafana"
+        )
+
+
+@pytest.mark.handles("report: pulumi 8721 - dependencies on components without children")
+def test_an_existing_workspace_without_rules_still_holds_the_order() -> None:
+    def without_rules(config: Sections) -> None:
+        config["prometheus"]["azureMonitorWorkspace"]["collect"] = False
+
+    recorded = dev(without_rules)
+    assert recorded.of_type("azure-native:monitor:DataCollectionRule") == []
+    assert "prometheus-ready" in recorded.waits_for("inspektor-gadget-extension")
+
+
+@pytest.mark.handles("report: cloud-provider-azure 2125 - cluster deleted before the endpoint")
+def test_the_endpoint_is_deleted_before_what_it_points_at() -> None:
+    recorded = sandbox()
+    before = recorded.waits_for(ENDPOINT)
+    assert {"pyroscope-release", "inspektor-gadget-extension", "cluster-cluster"} <= before
+
+
+# --- everything made here ----------------------------------------------------------------------
+
+
+def test_sandbox_makes_the_group_first_and_everything_else_in_it() -> None:
+    recorded = sandbox()
+    group = recorded.only("azure-native:resources:ResourceGroup")
+    assert group.inputs["resourceGroupName"] == "rg-gpuobs-sandbox"
+    for name in ("cluster-cluster", "grafana-workspace", "prometheus-workspace"):
+        made = recorded.named(name)
+        assert made.inputs["resourceGroupName"] == "rg-gpuobs-sandbox"
+        assert "resource-group" in made.depends_on, name
+
+
+def test_on_a_cluster_made_here_metrics_are_on_before_the_agent_publishes_any() -> None:
+    recorded = sandbox()
+    cluster = recorded.named("cluster-cluster").inputs
+    assert cluster["azureMonitorProfile"] == {"metrics": {"enabled": True}}
+    settings = recorded.named("inspektor-gadget-extension").inputs["configurationSettings"]
+    assert settings["azureMonitor.enabled"] == "true"
+
+
+def test_what_lives_in_a_cluster_made_here_is_deleted_along_with_it() -> None:
+    recorded = sandbox()
+    for name in (
+        "gpu-pool-pool",
+        "gpu-pool-device-plugin",
+        "inspektor-gadget-namespace",
+        "inspektor-gadget-extension",
+        GUARD,
+        "pyroscope-release",
+    ):
+        assert recorded.named(name).deleted_with == "cluster-cluster", name
+    for name in (PYROSCOPE, PROMETHEUS, DASHBOARD):
+        assert recorded.named(name).deleted_with == "grafana-workspace", name
+    # Its connection lives on the other side: it must really be deleted.
+    assert recorded.named(ENDPOINT).deleted_with == ""
+
+
+def test_on_an_existing_cluster_nothing_is_left_to_somebody_elses_deletion() -> None:
+    assert {one.deleted_with for one in dev().resources} == {""}
+
+
+def test_who_deploys_becomes_grafana_admin_on_a_workspace_made_here() -> None:
+    role = sandbox().named("grafana-deployer").inputs
+    assert role["principalId"] == answers.CALLER
+    assert role["principalType"] == "ServicePrincipal"
+    assert role["scope"] == answers.GRAFANA_ID
+    assert role["roleDefinitionId"].endswith("/22926164-76b3-42b3-bc55-97df8dab3e41")
+
+
+def test_grafana_may_read_the_metrics_where_this_stack_made_either() -> None:
+    role = sandbox().named("grafana-metrics-reader").inputs
+    assert role["principalId"] == answers.GRAFANA_PRINCIPAL
+    assert role["principalType"] == "ServicePrincipal"
+    assert role["scope"] == answers.WORKSPACE_ID
+    assert role["roleDefinitionId"].endswith("/b0d8363b-8ddd-447d-831f-62ca05bff136")
+
+
+def test_a_preview_of_everything_new_needs_no_value_that_does_not_exist_yet() -> None:
+    recorded = sandbox(preview=True)
+    assert recorded.named(DASHBOARD).inputs["create"] == command_line(Verb.APPLY_DASHBOARD)
+    triggers = recorded.named(GUARD).inputs["triggers"]
+    assert triggers[0].endswith(f"/privateLinkServices/{recorded_link(recorded)}")
+
+
+def recorded_link(recorded: Recorded) -> str:
+    annotations = recorded.only("kubernetes:helm.sh/v3:Release").inputs["values"]["pyroscope"][
+        "service"
+    ]["annotations"]
+    return cast("str", annotations["service.beta.kubernetes.io/azure-pls-name"])
+
+
+# --- drift -------------------------------------------------------------------------------------
+
+
+def test_every_object_of_a_command_carries_the_token_observed_of_it() -> None:
+    recorded = dev()
+    tokens = {name: recorded.named(name).inputs["environment"] for name in OBSERVED_BY_COMMANDS}
+    assert tokens == {
+        APPROVAL: {"GPUOBS_OBSERVED": "token-of-approval"},
+        PYROSCOPE: {"GPUOBS_OBSERVED": "token-of-pyroscope"},
+        PROMETHEUS: {"GPUOBS_OBSERVED": "token-of-prometheus"},
+        DASHBOARD: {"GPUOBS_OBSERVED": "token-of-dashboard"},
+    }
+
+
+def test_what_is_observed_is_what_is_applied() -> None:
+    azure = answers.Azure()
+    recorded = dev(azure=azure)
+    (observed,) = azure.observed
+    assert observed.approval is not None
+    assert json.loads(observed.approval.to_json()) == request_of(recorded, APPROVAL)
+    for name, source in observed.data_sources.items():
+        applied = DataSourceRequest.model_validate(request_of(recorded, f"data-sources-{name}"))
+        assert source.as_observed() == applied.as_observed(), name
+    applied = DashboardRequest.model_validate(request_of(recorded, DASHBOARD))
+    assert observed.dashboards["dashboard"] == applied
+
+
+def test_the_observation_waits_for_nothing_that_it_is_asked_about() -> None:
+    recorded = dev()
+    sources = recorded.named(APPROVAL).property_depends_on.get("environment", frozenset())
+    assert sources == frozenset()
+
+
+def test_without_drift_detection_nothing_is_observed_and_no_token_is_changed() -> None:
+    azure = answers.Azure()
+    recorded = dev(lambda config: config["grafana"].update(driftDetection=False), azure=azure)
+    assert azure.observed == []
+    for name in OBSERVED_BY_COMMANDS:
+        command = recorded.named(name)
+        assert "environment" not in command.inputs
+        assert command.ignore_changes == {"environment"}, name
+
+
+# --- what is stored ----------------------------------------------------------------------------
+
+
+def test_no_command_holds_anything_of_one_machine_or_anything_that_expires() -> None:
+    for recorded in (dev(), sandbox()):
+        commands = recorded.of_type("command:local:Command")
+        assert len(commands) == 6
+        for command in commands:
+            text = json.dumps(dict(command.inputs))
+            assert command.inputs["create"].startswith("sh operations/run ")
+            assert str(ROOT) not in text
+            assert "interpreter" not in command.inputs
+            assert "dir" not in command.inputs
+            assert command.inputs["addPreviousOutputInEnv"] is False
+            assert command.inputs["logging"] == "stderr"
+
+
+def test_the_kubeconfig_is_secret_wherever_it_is_told() -> None:
+    for recorded in (dev(), sandbox()):
+        provider = recorded.only("pulumi:providers:kubernetes")
+        assert isinstance(provider.inputs["kubeconfig"], Secret)
+        for one in recorded.resources:
+            if one is not provider:
+                assert "client-key-data" not in repr(one.inputs), one.name
+        assert "client-key-data" not in repr([recorded.exports, recorded.outputs])
+
+
+def test_the_objects_of_two_stacks_on_one_grafana_have_nothing_in_common() -> None:
+    def with_default_names(config: Sections) -> None:
+        config["grafana"] = {"existing": config["grafana"]["existing"]}
+
+    def other_cluster(config: Sections) -> None:
+        with_default_names(config)
+        config["cluster"]["existing"] = {"name": "aks-prod", "resourceGroup": "rg-prod"}
+
+    one, other = dev(with_default_names), dev(other_cluster, stack="prod")
+    for name, keys in {
+        PYROSCOPE: ("name", "uid", "owner"),
+        PROMETHEUS: ("name", "uid", "owner"),
+        DASHBOARD: ("uid", "owner"),
+        APPROVAL: ("endpointName", "requestMessage"),
+    }.items():
+        for key in keys:
+            assert request_of(one, name)[key] != request_of(other, name)[key], f"{name}.{key}"
+    titles = {request_of(each, DASHBOARD)["dashboard"]["title"] for each in (one, other)}
+    assert len(titles) == 2
+
+
+# --- settings ----------------------------------------------------------------------------------
+
+
+def test_a_fault_in_the_settings_is_one_message_and_registers_nothing() -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        run({"cluster": {"existing": {"name": "aks-dev"}}, "gpupool": {}})
+    message = str(caught.value)
+    assert "gpuobs:cluster.existing" in message
+    assert "gpupool" in message
+    assert "gpuobs:grafana" in message
+    assert caught.value.__suppress_context__, "the cause would be shown as a traceback"
+
+
+@pytest.mark.handles("report: pulumi 6531 - secret inside a settings object")
+def test_an_encrypted_setting_is_refused_without_showing_it() -> None:
+    with pytest.raises(pulumi.RunError) as caught:
+        record(
+            deploy,
+            answer_call=answers.Azure().call,
+            config={"gpuobs:pyroscope": json.dumps({"values": {"a": "hunter2"}})},
+            secret_config=["gpuobs:pyroscope"],
+        )
+    assert "gpuobs:pyroscope" in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_what_does_not_fit_what_exists_is_one_message() -> None:
+    stopped = answers.EXISTING.cluster.model_copy(update={"power_state": "Stopped"})
+    survey = answers.EXISTING.model_copy(update={"cluster": stopped})
+    with pytest.raises(pulumi.RunError, match=r"[Ss]topped"):
+        dev(azure=answers.Azure(survey))
+
+
+def test_where_nothing_can_be_looked_up_a_sentence_says_why() -> None:
+    class Broken(answers.Azure):
+        def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
+            if token.endswith(":run"):
+                raise Refused(
+                    'exit status 127: running "sh operations/run survey":\nno Python was found'
+                )
+            return super().call(token, arguments)
+
+    with pytest.raises(pulumi.RunError) as caught:
+        dev(azure=Broken())
+    assert "no Python was found" in str(caught.value)
+    assert "nothing was changed" in str(caught.value)
+
+
+def test_an_answer_that_is_no_survey_is_said_to_be_none() -> None:
+    class Confused(answers.Azure):
+        def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
+            result = super().call(token, arguments)
+            return {**result, "stdout": "hello"} if token.endswith(":run") else result
+
+    with pytest.raises(pulumi.RunError, match="something else than a survey"):
+        dev(azure=Confused())
+
+
+def test_another_subscription_gets_a_provider_of_its_own_for_everything_in_azure() -> None:
+    other = "99999999-9999-4999-8999-999999999999"
+    recorded = dev(lambda config: config.update(azure={"subscriptionId": other}))
+    provider = recorded.only("pulumi:providers:azure-native")
+    assert provider.inputs["subscriptionId"] == other
+    made = [one for one in recorded.resources if one.type.startswith("azure-native:")]
+    assert {one.provider for one in made} == {"azure"}
+
+
+def test_no_gpu_pool_and_no_metrics_leave_nothing_of_them_behind() -> None:
+    def little(config: Sections) -> None:
+        del config["prometheus"]
+        config["gpuPool"] = {"enabled": False}
+
+    recorded = dev(little)
+    for word in ("gpu-pool", "prometheus"):
+        assert [name for name in recorded.names if word in name] == []
+    assert set(recorded.exports["dataSourceUids"]) == {"pyroscope"}
+    settings = recorded.named("inspektor-gadget-extension").inputs["configurationSettings"]
+    assert settings["gpuObservability.enabled"] == "true"
+
+
+def test_a_prometheus_of_ones_own_is_read_without_azure_credentials() -> None:
+    recorded = dev(lambda config: config.update(prometheus={"url": "http://prometheus.example"}))
+    request = DataSourceRequest.model_validate(request_of(recorded, PROMETHEUS))
+    assert request.url == "http://prometheus.example"
+    assert "azureCredentials" not in request.json_data
+    assert recorded.of_type("azure-native:monitor:DataCollectionRule") == []
+
+
+def test_a_dashboard_file_that_cannot_be_used_is_named() -> None:
+    with pytest.raises(pulumi.RunError, match="no-such-file"):
+        dev(
+            lambda config: config["grafana"].update(
+                dashboard={"file": "dashboards/no-such-file.json"}
+            )
+        )
+
+
+def test_the_operations_are_asked_twice_in_all() -> None:
+    recorded = dev()
+    commands = [call.arguments["command"] for call in recorded.calls if "run" in call.token]
+    assert commands == [command_line(Verb.SURVEY), command_line(Verb.OBSERVE)]
