@@ -25,9 +25,12 @@ from tools.provide import PULUMI, provide
 
 DEFAULT_LATENCY: Final = 0.01
 FOREIGN: Final = re.compile(
-    r"(AZURE_|ARM_|MSI_|IDENTITY_|PULUMI_|KUBECONFIG$|IMDS_|HELM_|HTTPS?_PROXY$|ALL_PROXY$)", re.I
+    r"(AZURE_|ARM_|MSI_|IDENTITY_|PULUMI_|KUBECONFIG$|IMDS_|HELM_|HTTPS?_PROXY$|ALL_PROXY$"
+    r"|PYTHONPATH$)",
+    re.I,
 )
-"""Variables that could lead to a real Azure, a real cluster, another Pulumi, or off loopback."""
+"""Variables that could lead to a real Azure, a real cluster, another Pulumi, or off loopback; and
+the scripts' own ``PYTHONPATH``."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -93,7 +93,7 @@ class AzureNativeProvider(Provider):
                 for name, value in arguments.items()
                 if name in optional
             }
-            return self._client.post(f"{id}/{function.action}", kind.api_version, query)
+            return self._client.post(f"{resource_id}/{function.action}", kind.api_version, query)
         response = self._client.get(resource_id, kind.api_version)
         return {**kind.outputs(response), "id": as_text(response.get("id")) or resource_id}
 
