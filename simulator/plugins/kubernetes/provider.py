@@ -69,10 +69,6 @@ class KubernetesProvider(Provider):
             (key, f"the simulator's kubernetes plugin does not know the argument {key!r}")
             for key in sorted(news.keys() - KNOWN_ARGUMENTS)
         ]
-        apply = news.get("enableServerSideApply")
-        if apply is not None and not has_unknowns(apply) and not _flag(apply, default=True):
-            reason = "the simulator's kubernetes plugin knows server-side apply only"
-            failures.append(("enableServerSideApply", reason))
         return Checked(news, failures)
 
     @override
@@ -240,7 +236,10 @@ class KubernetesProvider(Provider):
             raise ProviderError(
                 f"configured Kubernetes cluster is unreachable: {self._unreachable}"
             )
-        upsert = _flag(self._arguments.get("upsertExistingObjects"), default=False)
+        # Without server-side apply an object is created, which is refused where it exists already.
+        upsert = _flag(self._arguments.get("upsertExistingObjects"), default=False) and _flag(
+            self._arguments.get("enableServerSideApply"), default=True
+        )
         return Objects(self._client, upsert=upsert)
 
     def _read_unreachable(
