@@ -11,7 +11,7 @@ from simulator.plugins.kubernetes.client import ApiError, Client, UnreachableErr
 from simulator.plugins.kubernetes.kubeconfig import Kubeconfig, KubeconfigError, parse
 from simulator.plugins.kubernetes.objects import KINDS, Objects
 from simulator.plugins.kubernetes.releases import RELEASE, Releases
-from simulator.plugins.properties import Object, Unknown, has_unknowns
+from simulator.plugins.properties import Object, Unknown
 from simulator.plugins.provider import (
     Checked,
     Difference,
