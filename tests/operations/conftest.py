@@ -28,6 +28,8 @@ GRAFANA_ID = f"{GROUP_ID}/providers/Microsoft.Dashboard/grafana/grafana-dev"
 CLUSTER_ID = f"{GROUP_ID}/providers/Microsoft.ContainerService/managedClusters/aks-dev"
 WORKSPACE_ID = f"{GROUP_ID}/providers/Microsoft.Monitor/accounts/amw-dev"
 
+MESSAGE = "gpuobs gpuobs dev 0a1b2c3d"
+
 GRAFANA_ADMIN = "22926164-76b3-42b3-bc55-97df8dab3e41"
 GRAFANA_VIEWER = "60921a7e-fef1-4a43-9b16-a26c52ad4769"
 
@@ -108,9 +110,85 @@ class Azure:
         """Change the world: ``faults``, ``caller``, ``latency``, ..."""
         self.simulator.control("POST", "settings", changes)
 
-    def fault(self, method: str, path: str, then: JsonObject, **rule: object) -> None:
-        """One fault rule, in place of those before."""
-        self.settings(faults=[{"method": method, "path": path, "then": then, **rule}])
+    def fault(self, methods: str, path: str, then: Mapping[str, object], **rule: object) -> None:
+        """A fault rule for each of ``methods`` (``PUT|POST``), in place of those before."""
+        self.settings(
+            faults=[
+                {"method": method, "path": path, "then": dict(then), **rule}
+                for method in methods.split("|")
+            ]
+        )
+
+    def expose(self, name: str = "pyroscope-dev", **annotations: str) -> str:
+        """Let the cloud controller see Pyroscope's Service; the id of its Private Link Service."""
+        prefix = "service.beta.kubernetes.io/azure-"
+        service = {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {
+                "name": "pyroscope",
+                "namespace": "gadget",
+                "annotations": {
+                    f"{prefix}load-balancer-internal": "true",
+                    f"{prefix}pls-create": "true",
+                    f"{prefix}pls-name": name,
+                    f"{prefix}pls-proxy-protocol": "false",
+                    f"{prefix}pls-visibility": "*",
+                    **{
+                        f"{prefix}{key.replace('_', '-')}": text
+                        for key, text in annotations.items()
+                    },
+                },
+            },
+            "spec": {"type": "LoadBalancer", "ports": [{"name": "http2", "port": 4040}]},
+        }
+        self.simulator.control("POST", "services/aks-dev", [service])
+        return self.private_link_id(name)
+
+    def unexpose(self) -> None:
+        """The Service goes."""
+        self.simulator.control("POST", "services/aks-dev", [])
+
+    def private_link_id(self, name: str = "pyroscope-dev") -> str:
+        """The id that a Private Link Service of this name has in the node resource group."""
+        cluster = self.arm("GET", CLUSTER_ID, "2025-09-01")
+        group = as_text(as_object(cluster["properties"])["nodeResourceGroup"])
+        return (
+            f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{group}"
+            f"/providers/Microsoft.Network/privateLinkServices/{name}"
+        )
+
+    def connect(
+        self, link_id: str, name: str = "p-dev", message: str = MESSAGE, grafana: str = GRAFANA_ID
+    ) -> None:
+        """Make a managed private endpoint on a Grafana workspace."""
+        properties = {
+            "privateLinkResourceId": link_id,
+            "privateLinkResourceRegion": "westeurope",
+            "requestMessage": message,
+        }
+        path = f"{grafana}/managedPrivateEndpoints/{name}"
+        body = {"location": "westeurope", "properties": properties}
+        self.arm("PUT", path, "2025-08-01", body)
+        # Operations end when the world is looked at again.
+        self.arm("GET", path, "2025-08-01")
+
+    def connections(self, link_id: str) -> list[JsonObject]:
+        """The connections of a Private Link Service."""
+        service = self.arm("GET", link_id, "2026-03-01")
+        return as_objects(as_object(service["properties"]).get("privateEndpointConnections"))
+
+    def state(self, link_id: str, number: int = 0) -> JsonObject:
+        """Status and description of a connection."""
+        properties = as_object(self.connections(link_id)[number]["properties"])
+        return as_object(properties["privateLinkServiceConnectionState"])
+
+    def set_state(self, link_id: str, status: str, description: str, number: int = 0) -> None:
+        """Approve, reject or disconnect a connection by hand."""
+        connection = self.connections(link_id)[number]
+        state = {"status": status, "description": description}
+        body = {"properties": {"privateLinkServiceConnectionState": state}}
+        self.arm("PUT", as_text(connection["id"]), "2026-03-01", body)
 
     def calls(self) -> int:
         """HTTP requests since the reset."""

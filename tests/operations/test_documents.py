@@ -1,0 +1,47 @@
+"""Reading JSON of any shape never raises and never takes one type for another."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from operations.documents import Document
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=20,
+)
+
+
+@given(JSON, st.lists(st.text(max_size=4), max_size=4))
+def test_any_document_can_be_asked_for_anything(value: object, path: list[str]) -> None:
+    document = Document(value)
+    document.value(*path)
+    assert isinstance(document.text(*path), str)
+    assert isinstance(document.flag(*path), bool)
+    assert isinstance(document.integer(*path) or 0, int)
+    assert list(document.texts(*path)) == [t for t in document.texts(*path) if t is not None]
+    assert all(isinstance(child, Document) for child in document.children(*path))
+
+
+@given(st.text() | st.binary())
+def test_text_that_is_no_object_is_an_empty_document(text: str | bytes) -> None:
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        expected = None
+    assert bool(Document.parse(text)) == (isinstance(expected, dict) and expected != {})
+
+
+def test_values_keep_their_types() -> None:
+    document = Document({"a": {"b": "12", "c": 3, "d": True, "e": 2.0, "f": None}})
+    assert document.integer("a", "b") == 12
+    assert document.integer("a", "c") == 3
+    assert document.integer("a", "d") is None
+    assert document.integer("a", "e") == 2
+    assert document.text("a", "c") == "3"
+    assert document.text("a", "d") == ""
+    assert document.text("a", "f") == ""
+    assert document.flag("a", "b") is False
+    assert document.flag("a", "d") is True

@@ -1,0 +1,258 @@
+"""Waiting for the Private Link Service that the cloud controller makes, and for its end."""
+
+import pytest
+
+from operations.errors import ExitCode
+from operations.requests import PrivateLinkRequest, Verb
+from simulator.values import JsonObject, as_text
+from tests.operations.conftest import SUBSCRIPTION, Azure, Operations, assert_says
+
+READY, GONE, HOLD = (
+    Verb.AWAIT_PRIVATE_LINK,
+    Verb.AWAIT_PRIVATE_LINK_GONE,
+    Verb.HOLD_PRIVATE_LINK,
+)
+LINK = ".*/privateLinkServices/[^/]+"
+ABSENT: JsonObject = {"error": {"code": "ResourceNotFound", "message": "was not found"}}
+FORBIDDEN: JsonObject = {
+    "error": {"code": "AuthorizationFailed", "message": "The client has no authorization"}
+}
+
+
+def request_for(link_id: str) -> PrivateLinkRequest:
+    return PrivateLinkRequest(id=link_id, namespace="gadget", release="pyroscope")
+
+
+def test_holding_answers_the_namespace_without_a_call(azure: Azure, operations: Operations) -> None:
+    link_id = azure.private_link_id()
+    before = azure.calls()
+    for _ in range(2):
+        result = operations.succeed(HOLD, request_for(link_id))
+        assert result.answer == {"namespace": "gadget"}
+    assert azure.calls() <= before + 1
+
+
+def test_a_provisioned_link_answers_its_id_and_alias(azure: Azure, operations: Operations) -> None:
+    link_id = azure.expose()
+    for _ in range(2):
+        answer = operations.succeed(READY, request_for(link_id)).answer
+        assert answer["id"] == link_id
+        assert as_text(answer["alias"]).startswith("pyroscope-dev.")
+
+
+@pytest.mark.handles("unbounded-wait-for-private-link")
+def test_a_link_that_is_not_there_yet_is_waited_for_with_progress(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    azure.fault("GET", LINK, {"status": 404, "body": ABSENT}, count=6)
+    result = operations.succeed(READY, request_for(link_id))
+    assert_says(
+        result.stderr,
+        ["waiting for the Private Link Service pyroscope-dev ... 0 s", "not found (404)"],
+    )
+
+
+@pytest.mark.handles("unbounded-wait-for-private-link")
+@pytest.mark.handles("service-has-ip-link-absent")
+def test_a_link_that_never_comes_ends_at_the_deadline_with_where_to_look(
+    azure: Azure, operations: Operations
+) -> None:
+    result = operations(READY, request_for(azure.private_link_id()))
+    assert result.exit_code == ExitCode.NOT_FOUND
+    assert_says(
+        result.stderr,
+        [
+            "after 900 s",
+            "not found (404)",
+            "kubectl describe service --namespace gadget pyroscope",
+        ],
+    )
+
+
+@pytest.mark.handles("service-has-ip-link-absent")
+def test_a_group_that_may_not_be_read_is_told_from_a_link_that_is_absent(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    azure.fault("GET", LINK, {"status": 403, "body": FORBIDDEN}, count=None)
+    result = operations(READY, request_for(link_id))
+    assert result.exit_code == ExitCode.FORBIDDEN
+    group = link_id.split("/providers/")[0]
+    assert_says(result.stderr, ["forbidden (403)", "'Reader'", group, "AuthorizationFailed"])
+    # Roles propagate within minutes; a whole deadline of silence would say "not there yet".
+    assert_says(result.stderr, ["after 120 s"])
+
+
+def test_a_role_on_the_group_that_comes_late_is_waited_for(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    azure.fault("GET", LINK, {"status": 403, "body": FORBIDDEN}, count=4)
+    operations.succeed(READY, request_for(link_id))
+
+
+@pytest.mark.parametrize("state", ["Updating", "Failed"])
+def test_a_state_that_ends_by_itself_is_waited_for(
+    azure: Azure, operations: Operations, state: str
+) -> None:
+    link_id = azure.expose()
+    azure.fault("GET", LINK, {"patch": {"properties": {"provisioningState": state}}}, count=3)
+    result = operations.succeed(READY, request_for(link_id))
+    assert_says(result.stderr, [state])
+
+
+def test_a_link_that_stays_failed_is_an_error_of_its_own(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    failed = {"patch": {"properties": {"provisioningState": "Failed"}}}
+    azure.fault("GET", LINK, failed, count=None)
+    result = operations(READY, request_for(link_id))
+    assert result.exit_code == ExitCode.REJECTED
+    assert_says(result.stderr, ["Failed", "kubectl describe service"])
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"status": 429, "headers": {"Retry-After": "17"}},
+        {"status": 500},
+        {"status": 503},
+        {"drop": "before"},
+        {"drop": "after"},
+    ],
+    ids=["throttled", "failing", "unavailable", "dropped before", "dropped after"],
+)
+@pytest.mark.parametrize("verb", [READY, GONE])
+def test_bad_answers_are_waited_through(
+    azure: Azure, operations: Operations, verb: Verb, then: JsonObject
+) -> None:
+    link_id = azure.expose() if verb is READY else azure.private_link_id()
+    azure.fault("GET", LINK, then, count=3)
+    operations.succeed(verb, request_for(link_id))
+
+
+def test_a_service_that_keeps_throttling_ends_busy_at_the_deadline(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    # Longer than the deadline: the advice must not outlast it.
+    azure.fault("GET", LINK, {"status": 429, "headers": {"Retry-After": "5000"}}, count=None)
+    result = operations(READY, request_for(link_id))
+    assert result.exit_code == ExitCode.BUSY
+    assert_says(result.stderr, ["after 900 s", "429"])
+
+
+@pytest.mark.parametrize("verb", [READY, GONE])
+def test_a_network_that_is_down_ends_unreachable_and_never_counts_as_gone(
+    azure: Azure, operations: Operations, verb: Verb
+) -> None:
+    link_id = azure.private_link_id()
+    azure.fault("GET", LINK, {"drop": "before"}, count=None)
+    result = operations(verb, request_for(link_id))
+    assert result.exit_code == ExitCode.UNREACHABLE
+    assert_says(result.stderr, ["no answer", "proxy"])
+
+
+def test_a_link_that_is_absent_is_gone(azure: Azure, operations: Operations) -> None:
+    link_id = azure.private_link_id()
+    for _ in range(2):
+        assert operations.succeed(GONE, request_for(link_id)).answer == {"id": link_id}
+
+
+def test_a_link_whose_resource_group_is_gone_is_gone(azure: Azure, operations: Operations) -> None:
+    link_id = azure.private_link_id().replace("/resourceGroups/", "/resourceGroups/gone-")
+    operations.succeed(GONE, request_for(link_id))
+
+
+def test_a_link_that_goes_while_we_wait_is_gone(azure: Azure, operations: Operations) -> None:
+    link_id = azure.expose()
+    azure.settings(
+        faults=[
+            {"method": "GET", "path": LINK, "from": 4, "count": None, "then": then}
+            for then in [{"status": 404, "body": ABSENT}]
+        ]
+    )
+    result = operations.succeed(GONE, request_for(link_id))
+    assert_says(result.stderr, ["still exists"])
+
+
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"status": 404, "body": {"error": {"code": "SubscriptionNotFound", "message": "no"}}},
+        {"status": 404, "body": "<html>captive portal</html>"},
+        {"status": 403, "body": FORBIDDEN},
+        {"status": 401, "body": {"error": {"code": "InvalidAuthenticationTokenTenant"}}},
+        {"status": 502},
+    ],
+    ids=["subscription", "a proxy's 404", "forbidden", "wrong tenant", "bad gateway"],
+)
+def test_nothing_but_arms_404_counts_as_gone(
+    azure: Azure, operations: Operations, then: JsonObject
+) -> None:
+    link_id = azure.private_link_id()
+    azure.fault("GET", LINK, then, count=None)
+    result = operations(GONE, request_for(link_id))
+    assert result.exit_code not in (ExitCode.OK, ExitCode.UNEXPECTED)
+
+
+def test_a_subscription_that_we_cannot_see_does_not_make_its_link_gone(
+    azure: Azure, operations: Operations
+) -> None:
+    hidden = azure.private_link_id().replace(SUBSCRIPTION, "99999999-9999-4999-8999-999999999999")
+    assert operations(GONE, request_for(hidden)).exit_code == ExitCode.NOT_FOUND
+
+
+def test_a_link_that_stays_is_told_with_the_connection_that_holds_it(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    azure.connect(link_id, "other-endpoint", "somebody else's request")
+    result = operations(GONE, request_for(link_id), "--deadline", "60")
+    assert result.exit_code == ExitCode.CONFLICT
+    connection = azure.connections(link_id)[0]
+    assert_says(
+        result.stderr,
+        [
+            "after 60 s",
+            "/privateEndpoints/grafana-grafana-dev-other-endpoint (Pending",
+            "somebody else's request",
+            f"--id {connection['id']}",
+        ],
+    )
+
+
+def test_a_link_that_stays_without_connections_points_to_its_service(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    result = operations(GONE, request_for(link_id), "--deadline", "60")
+    assert result.exit_code == ExitCode.CONFLICT
+    assert_says(result.stderr, ["no connection", "kubectl describe service --namespace gadget"])
+
+
+@pytest.mark.parametrize("verb", [READY, GONE])
+@pytest.mark.parametrize(
+    "link_id",
+    ["", "pyroscope-dev", "/subscriptions/x/resourceGroups/y/providers/Microsoft.Network/wrong/z"],
+)
+def test_an_id_of_something_else_is_a_bad_request(
+    azure: Azure, operations: Operations, verb: Verb, link_id: str
+) -> None:
+    before = azure.calls()
+    result = operations(verb, request_for(link_id))
+    assert result.exit_code == ExitCode.BAD_REQUEST
+    assert_says(result.stderr, [repr(link_id), "Microsoft.Network/privateLinkServices"])
+    assert azure.calls() <= before + 1
+
+
+def test_a_machine_without_an_identity_is_told_to_sign_in(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.private_link_id()
+    azure.settings(caller="")
+    result = operations(READY, request_for(link_id))
+    assert result.exit_code == ExitCode.NOT_AUTHENTICATED
+    assert_says(result.stderr, ["no credential", "az login"])
