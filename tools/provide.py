@@ -1,4 +1,4 @@
-"""Provides the tools that ``scripts/tools`` names: found on PATH, or built from their Go modules.
+"""Provides the tools that ``scripts/tools`` names: installed ones, or built from their Go modules.
 
 Built tools go to a cache of the user's, not of the clone, in a folder named after the version and
 the pinned ``go.sum``, so two clones share them and a changed pin never uses an old build. What is
@@ -8,12 +8,14 @@ built is pinned by ``tools/<module>/go.mod`` and ``go.sum``. Nothing is download
 import argparse
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +33,9 @@ class ToolError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tool:
-    """One executable: how to recognise a usable one, and how to build it."""
+class Build:
+    """How a tool is built from its published Go module."""
 
-    name: str
     module: Path
     """Folder with ``go.mod`` and ``go.sum``."""
     package: str
@@ -43,13 +44,9 @@ class Tool:
     """The module in ``go.mod`` whose version is the tool's."""
     linker_flags: str = "-s -w"
     """``{version}`` stands for the version."""
-    usable: Callable[[str], bool] = lambda _path: True
-    """Whether one found on PATH will do."""
-    needed: str
-    """What would do, in a sentence's words."""
-    install: str
-    """Where a person gets it."""
-    build_minutes: int
+    embedded: tuple[str, ...] = ()
+    """Files of ``version_of`` that our own ``main.go`` embeds; too large to keep a copy here."""
+    minutes: int
 
     @property
     def version(self) -> str:
@@ -62,6 +59,23 @@ class Tool:
         if pinned is None:
             raise ToolError(f"{self.module / 'go.mod'} does not require {self.version_of}")
         return pinned.group(1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tool:
+    """One executable: how to recognise a usable one, and how to get it otherwise."""
+
+    name: str
+    usable: Callable[[str], bool] = lambda _path: True
+    """Whether an installed one will do."""
+    folders: Callable[[], Sequence[Path]] = lambda: ()
+    """Where to look before PATH."""
+    needed: str
+    """What would do, in a sentence's words."""
+    install: str
+    """Where a person gets it."""
+    build: Build | None = None
+    """None: it is not built here, only installed."""
 
 
 PULUMI_AT_LEAST: Final = (3, 270)
@@ -81,20 +95,78 @@ def pulumi_is_recent(path: str) -> bool:
     return found is not None and (int(found[1]), int(found[2])) >= PULUMI_AT_LEAST
 
 
+def kubernetes_assets() -> Sequence[Path]:
+    """The folder of envtest's assets, where there is one (``KUBEBUILDER_ASSETS``)."""
+    folder = os.environ.get("KUBEBUILDER_ASSETS")
+    return [Path(folder)] if folder else []
+
+
+def pulumi_plugins() -> Sequence[Path]:
+    """The folders of pulumi's own installed kubernetes plugins (major version 4), newest first."""
+    root = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
+
+    def version(folder: Path) -> tuple[int, ...]:
+        return tuple(int(part) for part in re.findall(r"\d+", folder.name.partition("-v")[2])[:3])
+
+    return sorted(root.glob("resource-kubernetes-v4.*"), key=version, reverse=True)
+
+
 PULUMI: Final = Tool(
     name="pulumi",
-    module=HERE / "pulumi",
-    package="github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
-    version_of="github.com/pulumi/pulumi/pkg/v3",
-    linker_flags=("-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}"),
     usable=pulumi_is_recent,
     needed="pulumi " + ".".join(map(str, PULUMI_AT_LEAST)) + " or newer",
     install="https://www.pulumi.com/docs/iac/download-install/",
-    build_minutes=4,
+    build=Build(
+        module=HERE / "pulumi",
+        package="github.com/pulumi/pulumi/pkg/v3/cmd/pulumi",
+        version_of="github.com/pulumi/pulumi/pkg/v3",
+        linker_flags="-s -w -X github.com/pulumi/pulumi/sdk/v3/go/common/version.Version={version}",
+        minutes=4,
+    ),
+)
+
+KUBERNETES_PROVIDER: Final = Tool(
+    name="pulumi-resource-kubernetes",
+    folders=pulumi_plugins,
+    needed="Pulumi's kubernetes plugin, version 4",
+    install="pulumi plugin install resource kubernetes",
+    build=Build(
+        module=HERE / "pulumi-resource-kubernetes",
+        package=".",
+        version_of="github.com/pulumi/pulumi-kubernetes/provider/v4",
+        embedded=(
+            "cmd/pulumi-resource-kubernetes/schema.json",
+            "cmd/pulumi-resource-kubernetes/terraform-mapping.json",
+        ),
+        minutes=9,
+    ),
+)
+
+KUBE_APISERVER: Final = Tool(
+    name="kube-apiserver",
+    folders=kubernetes_assets,
+    needed="kube-apiserver",
+    install="https://book.kubebuilder.io/reference/envtest, with KUBEBUILDER_ASSETS set",
+    build=Build(
+        module=HERE / "kube-apiserver",
+        package=".",
+        version_of="k8s.io/kubernetes",
+        minutes=5,
+    ),
+)
+
+ETCD: Final = Tool(
+    name="etcd",
+    folders=kubernetes_assets,
+    needed="etcd",
+    install="Debian, Ubuntu: apt-get install etcd-server; Fedora: dnf install etcd; "
+    "macOS: brew install etcd",
 )
 
 SETS: Final[Mapping[str, tuple[Tool, ...]]] = {
     "pulumi": (PULUMI,),
+    # etcd first: where it is missing, nobody waits for the builds to be told.
+    "kubernetes": (ETCD, KUBE_APISERVER, KUBERNETES_PROVIDER),
 }
 """What can be asked for by name."""
 
@@ -109,10 +181,20 @@ def cache_folder() -> Path:
     return Path.home() / ".cache" / "gpuobs"
 
 
-def built_path(tool: Tool) -> Path:
-    """Where the built ``tool`` is, or would be."""
-    pins = hashlib.sha256((tool.module / "go.sum").read_bytes()).hexdigest()[:12]
-    return cache_folder() / "tools" / f"{tool.name}-{tool.version}-{pins}" / tool.name
+def built_path(tool: Tool) -> Path | None:
+    """Where the built ``tool`` is, or would be; None for one that is not built here."""
+    build = tool.build
+    if build is None:
+        return None
+    pins = hashlib.sha256((build.module / "go.sum").read_bytes()).hexdigest()[:12]
+    return cache_folder() / "tools" / f"{tool.name}-{build.version}-{pins}" / tool.name
+
+
+def installed(tool: Tool) -> str | None:
+    """The path of an installed ``tool``, usable or not; a usable one if there are several."""
+    folders = [*map(str, tool.folders()), os.environ.get("PATH", os.defpath)]
+    found = [path for folder in folders if (path := shutil.which(tool.name, path=folder))]
+    return next(filter(tool.usable, found), next(iter(found), None))
 
 
 def provide(tool: Tool) -> Path:
@@ -121,14 +203,16 @@ def provide(tool: Tool) -> Path:
     Raises:
         ToolError: there is none, and it cannot be built.
     """
-    found = shutil.which(tool.name)
+    found = installed(tool)
     if found and tool.usable(found):
         return Path(found)
+    seen = f"{found} is too old" if found else "there is none on PATH"
     target = built_path(tool)
+    if tool.build is None or target is None:
+        raise ToolError(f"{tool.needed} is needed and {seen}. Install it ({tool.install}).")
     if target.exists():
         return target
     if shutil.which("go") is None:
-        seen = f"{found} is too old" if found else "there is none on PATH"
         raise ToolError(
             f"{tool.needed} is needed and {seen}. Install it ({tool.install}), "
             f"or {GO_ADVICE} and run this again: it will be built."
@@ -138,40 +222,65 @@ def provide(tool: Tool) -> Path:
         # Another script may be building it; then its build is ours.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not target.exists():
-            _build(tool, target)
+            _build(tool, tool.build, target)
     return target
 
 
-def _build(tool: Tool, target: Path) -> None:
+def _build(tool: Tool, build: Build, target: Path) -> None:
     say(
-        f"building {tool.name} {tool.version} from its Go module "
-        f"(about {tool.build_minutes} minutes, once for this machine)"
+        f"building {tool.name} {build.version} from its Go module "
+        f"(about {build.minutes} minutes, once for this machine)"
     )
     partial = target.with_suffix(f".{os.getpid()}.partial")
     command = ["go", "build", "-trimpath"]
-    command += ["-ldflags", tool.linker_flags.format(version=tool.version)]
-    command += ["-o", str(partial), tool.package]
+    command += ["-ldflags", build.linker_flags.format(version=build.version)]
+    command += ["-o", str(partial), build.package]
     begin = time.monotonic()
-    with _Progress(tool.name, begin):
-        answer = subprocess.run(
-            command,
-            cwd=tool.module,
-            env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-    if answer.returncode != 0:
+    try:
+        with _Progress(tool.name, begin), tempfile.TemporaryDirectory() as scratch:
+            folder = _gathered(build, Path(scratch)) if build.embedded else build.module
+            _go(folder, command)
+    except _GoError as error:
         partial.unlink(missing_ok=True)
-        tail = "\n".join(answer.stdout.strip().splitlines()[-15:])
+        tail = "\n".join(str(error).strip().splitlines()[-15:])
         raise ToolError(
-            f"building {tool.name} {tool.version} failed:\n{tail}\n"
+            f"building {tool.name} {build.version} failed:\n{tail}\n"
             f"Install {tool.needed} instead ({tool.install}), or mend the cause "
-            f"(a Go older than {tool.module / 'go.mod'} asks for, no network, no disk space)."
-        )
+            f"(a Go older than {build.module / 'go.mod'} asks for, no network, no disk space)."
+        ) from error
     partial.replace(target)
-    say(f"built {tool.name} {tool.version} in {time.monotonic() - begin:.0f} s: {target}")
+    say(f"built {tool.name} {build.version} in {time.monotonic() - begin:.0f} s: {target}")
+
+
+def _gathered(build: Build, folder: Path) -> Path:
+    """``folder``, with the program and the files of the module that it embeds."""
+    for file in build.module.iterdir():
+        shutil.copy(file, folder)
+    found = _go(folder, ["go", "mod", "download", "-json", build.version_of])
+    module = Path(json.loads(found)["Dir"])
+    for name in build.embedded:
+        # copyfile: the module's own files are read-only, and so would be their copies.
+        shutil.copyfile(module / name, folder / Path(name).name)
+    return folder
+
+
+class _GoError(Exception):
+    """Go failed; the text is all it printed."""
+
+
+def _go(folder: Path, command: Sequence[str]) -> str:
+    """Run Go in ``folder``; its standard output."""
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise _GoError(done.stdout + done.stderr)
+    return done.stdout
 
 
 class _Progress:
