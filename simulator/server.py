@@ -15,7 +15,6 @@ import argparse
 import asyncio
 import contextlib
 import fcntl
-import importlib
 import json
 import os
 import signal
@@ -32,9 +31,12 @@ from simulator.arm.api import ArmService
 from simulator.clock import Clock
 from simulator.control import Control
 from simulator.faults import Effect, FaultPlan, FaultPlanError
+from simulator.grafana.api import GrafanaService
 from simulator.http import MalformedBody, Request, Response, Service
 from simulator.identity import IDENTITY_HEADER, IdentityService
 from simulator.kubernetes.api import KubernetesService
+from simulator.prometheus.api import PrometheusService
+from simulator.pyroscope.api import PyroscopeService
 from simulator.values import JsonObject, as_integer, as_object, merge_patch
 from simulator.world import World
 
@@ -45,12 +47,13 @@ WITHOUT_EFFECT = frozenset({"GET", "HEAD", "OPTIONS"})
 
 def services(world: World) -> dict[str, Service]:
     """Every service of the TLS port by the first part of its paths; ARM's is the empty one."""
-    found: dict[str, Service] = {"": ArmService(world), "kubernetes": KubernetesService(world)}
-    for name in ("grafana", "pyroscope", "prometheus"):
-        with contextlib.suppress(ModuleNotFoundError):
-            module = importlib.import_module(f"simulator.{name}.api")
-            found[name] = getattr(module, f"{name.capitalize()}Service")(world)
-    return found
+    return {
+        "": ArmService(world),
+        "kubernetes": KubernetesService(world),
+        "grafana": GrafanaService(world),
+        "pyroscope": PyroscopeService(world),
+        "prometheus": PrometheusService(world),
+    }
 
 
 class Dispatcher:
@@ -84,9 +87,7 @@ class Dispatcher:
         """Write the world to its file."""
         self._world.save(self._file)
 
-    async def _answer(
-        self, raw: web.Request, service: Service, path: str
-    ) -> web.StreamResponse:
+    async def _answer(self, raw: web.Request, service: Service, path: str) -> web.StreamResponse:
         request = await self._read(raw, path)
         self._world.calls += 1
         rule = self.control.plan.strike(service.name, request.method, raw.rel_url.raw_path)

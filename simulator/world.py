@@ -127,8 +127,12 @@ class ClusterState:
     events: list[JsonObject] = field(default_factory=list[JsonObject])
     tokens: dict[str, str] = field(default_factory=dict[str, str])
     """Bearer tokens of the kubeconfigs, ``user`` and ``admin``."""
+    frontends: dict[str, str] = field(default_factory=dict[str, str])
+    """Addresses of load balancer frontends by ``<namespace>/<service>``."""
     addresses: dict[str, str] = field(default_factory=dict[str, str])
-    """Load balancer addresses by ``<namespace>/<service>``."""
+    """Those of them that the Services have been told."""
+    mirrored: bool = False
+    """A real API server stands for this cluster; ``objects`` is what it was last seen to hold."""
 
     def of_kind(self, kind: str, namespace: str | None = None) -> list[JsonObject]:
         """The objects of ``kind``, in one namespace or in all."""
@@ -445,5 +449,7 @@ class World:
         partial.replace(file)
 
 
-def _dump(items: Iterable[Resource] | Iterable[Operation] | Iterable[Principal]) -> list[JsonObject]:
+def _dump(
+    items: Iterable[Resource] | Iterable[Operation] | Iterable[Principal],
+) -> list[JsonObject]:
     return [asdict(item) for item in items]

@@ -180,7 +180,9 @@ class ArmService:
         if action:
             wanted = f"{kind.type}/{action}/action"
         if kind.type == "Microsoft.Resources/resourceGroups":
-            wanted = f"Microsoft.Resources/subscriptions/resourceGroups/{VERBS[call.request.method]}"
+            wanted = (
+                f"Microsoft.Resources/subscriptions/resourceGroups/{VERBS[call.request.method]}"
+            )
         if not roles.may(self._world, call.principal, wanted, scope):
             raise forbidden(call.principal, wanted, scope)
         locked = roles.lock_over(self._world, scope)
@@ -240,7 +242,9 @@ def _groups(path: tuple[str, ...]) -> ResourceId | None:
 
 
 def _unauthenticated(request: Request) -> ArmError:
-    challenge = {"WWW-Authenticate": 'Bearer authorization_uri="https://login.microsoftonline.com/"'}
+    challenge = {
+        "WWW-Authenticate": 'Bearer authorization_uri="https://login.microsoftonline.com/"'
+    }
     if not request.bearer:
         return ArmError(
             401,

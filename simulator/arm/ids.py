@@ -57,8 +57,13 @@ def parse(path: tuple[str, ...]) -> ResourceId | None:
     if not starts:
         if len(path) == 4 and group:
             return ResourceId(
-                text, path[1], group, f"/subscriptions/{path[1]}", "Microsoft.Resources",
-                ("resourceGroups",), (group,),
+                text,
+                path[1],
+                group,
+                f"/subscriptions/{path[1]}",
+                "Microsoft.Resources",
+                ("resourceGroups",),
+                (group,),
             )
         return None
     last = starts[-1]

@@ -75,7 +75,11 @@ class Style:
             if operation.error:
                 return Response(400, {"error": operation.error})
             return Response(204)
-        if self.name == "dashboard" and operation.running and operation.kind in ("delete", "refresh"):
+        if (
+            self.name == "dashboard"
+            and operation.running
+            and operation.kind in ("delete", "refresh")
+        ):
             return Response(202, self._document(operation), headers)
         return Response(200, self._document(operation), headers)
 

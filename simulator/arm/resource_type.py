@@ -174,7 +174,9 @@ class ResourceType:
             )
         faults = schema.problems(self.schema, body)
         if faults:
-            code = "InvalidParameter" if faults[0].startswith("Required") else "InvalidRequestContent"
+            code = (
+                "InvalidParameter" if faults[0].startswith("Required") else "InvalidRequestContent"
+            )
             raise bad_request(" ".join(faults), code)
         self.busy(call, old)
         stored = as_object(schema.accepted(self.schema, body))
@@ -206,7 +208,12 @@ class ResourceType:
         kind = "update" if old else "create"
         new.properties["provisioningState"] = "Updating" if old else self.creating_state
         operation = self.world.start(
-            self.handler, kind, new.id, self.seconds(kind, new), began=timestamp(), resourceId=new.id
+            self.handler,
+            kind,
+            new.id,
+            self.seconds(kind, new),
+            began=timestamp(),
+            resourceId=new.id,
         )
         headers = self.headers(call, new, operation)
         return Response(status, self.wire(new), headers)

@@ -30,7 +30,10 @@ class Field:
 
 
 def text(
-    *values: str, pattern: str = "", required: bool = False, create_only: bool = False,
+    *values: str,
+    pattern: str = "",
+    required: bool = False,
+    create_only: bool = False,
     default: str | None = None,
 ) -> Field:
     """A string, one of ``values`` if there are any, matching ``pattern`` whole if there is one."""
@@ -67,7 +70,9 @@ def mapping(item: Field | None = None) -> Field:
     return Field("map", item=item or text())
 
 
-def record(fields: Mapping[str, Field], *, required: bool = False, create_only: bool = False) -> Field:
+def record(
+    fields: Mapping[str, Field], *, required: bool = False, create_only: bool = False
+) -> Field:
     """An object with these properties only."""
     return Field("object", required, create_only, fields=fields)
 

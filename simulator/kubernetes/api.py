@@ -30,10 +30,11 @@ Helm releases (no real API has these; they stand for what the Helm library does 
     GET    /releases/<namespace>/<name>    200 {release}; 404
     GET    /releases                       200 [release, ...]
     DELETE /releases/<namespace>/<name>    202 {release, status "uninstalling"}; gone (GET 404) when all objects are,
-                                           which for the Service waits for the cloud controller's finalizer
+                                           which for the Service waits for the cloud controller's finalizer;
+                                           ``?timeout=300``: after so long it is ``failed``, and what is left stays
 
     body    {"chart": "oci://ghcr.io/grafana/helm-charts/pyroscope", "repository": "", "version": "1.15.0",
-             "values": {...}, "createNamespace": false, "timeout": 300, "atomic": false, "cleanupOnFail": false,
+             "values": {...}, "createNamespace": false, "timeout": 300,
              "localChart": {"name", "version", "appVersion"}   (only for a chart of the file system)}
     release {"namespace", "name", "chart": "pyroscope", "version", "appVersion", "values", "revision": 1,
              "status": "pending-install" | "pending-upgrade" | "deployed" | "failed" | "uninstalling",
@@ -44,8 +45,98 @@ Poll GET until the status is no longer pending (install, upgrade) or until 404 (
 balancers addressed; after ``timeout`` simulated seconds without that, it is ``failed``.
 """
 
+from dataclasses import dataclass
+from typing import Final
+
+from simulator.arm.roles import AKS_RBAC_CLUSTER_ADMIN
 from simulator.http import Request, Response
-from simulator.world import World
+from simulator.identity import KUBERNETES_AUDIENCES, principal_of
+from simulator.kubernetes import state
+from simulator.kubernetes.controllers import Controllers
+from simulator.kubernetes.helm import DEFAULT_TIMEOUT, Helm, HelmError
+from simulator.values import (
+    JsonObject,
+    as_object,
+    as_text,
+    clone_object,
+    dig,
+    is_object,
+    merge_patch,
+)
+from simulator.world import ClusterState, World
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind that the API server serves."""
+
+    api_version: str
+    kind: str
+    namespaced: bool = True
+
+
+KINDS: Final = {
+    ("v1", "namespaces"): Kind("v1", "Namespace", False),
+    ("v1", "services"): Kind("v1", "Service"),
+    ("v1", "configmaps"): Kind("v1", "ConfigMap"),
+    ("v1", "serviceaccounts"): Kind("v1", "ServiceAccount"),
+    ("v1", "secrets"): Kind("v1", "Secret"),
+    ("v1", "pods"): Kind("v1", "Pod"),
+    ("v1", "events"): Kind("v1", "Event"),
+    ("v1", "persistentvolumeclaims"): Kind("v1", "PersistentVolumeClaim"),
+    ("apps/v1", "daemonsets"): Kind("apps/v1", "DaemonSet"),
+    ("apps/v1", "statefulsets"): Kind("apps/v1", "StatefulSet"),
+    ("apps/v1", "deployments"): Kind("apps/v1", "Deployment"),
+    ("policy/v1", "poddisruptionbudgets"): Kind("policy/v1", "PodDisruptionBudget"),
+    ("azmonitoring.coreos.com/v1", "podmonitors"): Kind("azmonitoring.coreos.com/v1", "PodMonitor"),
+}
+
+
+class StatusError(Exception):
+    """An answer of kind Status."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+
+    def response(self) -> Response:
+        """The Status object."""
+        body: JsonObject = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
+        return Response(self.code, body)
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What a path of the API names."""
+
+    kind: Kind
+    plural: str
+    namespace: str
+    name: str
+
+    def find(self, objects: ClusterState) -> JsonObject:
+        found = state.find(objects, self.kind.kind, self.namespace, self.name)
+        if found is None:
+            raise StatusError(404, "NotFound", f'{self._resource} "{self.name}" not found')
+        return found
+
+    @property
+    def _resource(self) -> str:
+        group = self.kind.api_version.rpartition("/")[0]
+        return f"{self.plural}.{group}" if group else self.plural
+
+    def exists(self, name: str) -> StatusError:
+        return StatusError(409, "AlreadyExists", f'{self._resource} "{name}" already exists')
 
 
 class KubernetesService:
@@ -55,7 +146,223 @@ class KubernetesService:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._helm = Helm(world)
+        self._controllers = Controllers(world, self._helm)
 
     def handle(self, request: Request) -> Response:
         """Answer one request; the path begins with the cluster's name."""
-        return Response(404)
+        try:
+            return self._answer(request)
+        except StatusError as error:
+            return error.response()
+        except HelmError as error:
+            return StatusError(error.code, error.reason, error.message).response()
+
+    def _answer(self, request: Request) -> Response:
+        name, *path = request.segments or ("",)
+        found = self._world.cluster_named(name)
+        cluster = self._world.get(found[0]) if found else None
+        if found is None or cluster is None:
+            raise StatusError(404, "NotFound", f"no such host: the cluster {name!r} does not exist")
+        if dig(cluster.properties, "powerState", "code") != "Running":
+            raise StatusError(503, "ServiceUnavailable", f"the cluster {name} is stopped")
+        cluster_id, objects = found
+        self._authenticate(request, cluster_id, objects)
+        match path:
+            case ["version"]:
+                version = as_text(cluster.properties.get("currentKubernetesVersion"))
+                major, minor = version.split(".")[:2]
+                shown = {"major": major, "minor": minor, "gitVersion": f"v{version}"}
+                return Response(200, shown)
+            case ["releases"]:
+                releases = [clone_object(item) for _, item in sorted(objects.releases.items())]
+                return Response(200, releases)
+            case ["releases", namespace, release]:
+                return self._release(request, cluster_id, namespace, release)
+            case _:
+                return self._object(request, objects, _target(path))
+
+    def _authenticate(self, request: Request, cluster_id: str, objects: ClusterState) -> None:
+        if request.bearer and request.bearer in objects.tokens.values():
+            return
+        cluster = self._world.get(cluster_id)
+        entra = as_object(cluster.properties.get("aadProfile")) if cluster else {}
+        principal = principal_of(self._world, request, KUBERNETES_AUDIENCES) if entra else None
+        if principal is None:
+            raise StatusError(401, "Unauthorized", "Unauthorized")
+        if entra.get("enableAzureRBAC") is True and not self._world.has_data_role(
+            principal, cluster_id, {AKS_RBAC_CLUSTER_ADMIN}
+        ):
+            raise StatusError(
+                403,
+                "Forbidden",
+                f'User "{principal}" cannot access this cluster: User does not have access to the '
+                "resource in Azure. Update role assignment to allow access.",
+            )
+
+    # --- releases --------------------------------------------------------------------------------
+
+    def _release(self, request: Request, cluster_id: str, namespace: str, name: str) -> Response:
+        match request.method:
+            case "GET":
+                found = self._world.clusters[cluster_id].releases.get(f"{namespace}/{name}")
+                if found is None:
+                    raise StatusError(404, "NotFound", "release: not found")
+                return Response(200, clone_object(found))
+            case "PUT":
+                act = self._helm.install
+                if request.query.get("upgrade", "").lower() == "true":
+                    act = self._helm.upgrade
+                release = act(cluster_id, namespace, name, request.json_object())
+                return Response(202, clone_object(release))
+            case "DELETE":
+                timeout = float(request.query.get("timeout") or DEFAULT_TIMEOUT)
+                release = self._helm.uninstall(cluster_id, namespace, name, timeout)
+                return Response(202, clone_object(release))
+            case _:
+                raise _not_allowed()
+
+    # --- objects ---------------------------------------------------------------------------------
+
+    def _object(self, request: Request, objects: ClusterState, target: _Target) -> Response:
+        if not target.name:
+            return self._collection(request, objects, target)
+        match request.method:
+            case "GET":
+                return Response(200, clone_object(target.find(objects)))
+            case "PUT":
+                target.find(objects)
+                return Response(200, self._store(objects, target, request.json_object()))
+            case "PATCH":
+                return self._patch(request, objects, target)
+            case "DELETE":
+                return self._delete(objects, target)
+            case _:
+                raise _not_allowed()
+
+    def _collection(self, request: Request, objects: ClusterState, target: _Target) -> Response:
+        if request.method == "GET":
+            if target.kind.kind == "Event":
+                items: list[JsonObject] = [
+                    item for item in objects.events if target.namespace in ("", item["namespace"])
+                ]
+            else:
+                items = objects.of_kind(target.kind.kind, target.namespace or None)
+            listed = [clone_object(item) for item in items]
+            body: JsonObject = {
+                "kind": f"{target.kind.kind}List",
+                "apiVersion": target.kind.api_version,
+                "metadata": {},
+                "items": listed,
+            }
+            return Response(200, body)
+        if request.method != "POST":
+            raise _not_allowed()
+        manifest = request.json_object()
+        name = as_text(dig(manifest, "metadata", "name"))
+        if not name:
+            raise StatusError(422, "Invalid", "metadata.name: Required value: name is required")
+        if state.find(objects, target.kind.kind, target.namespace, name) is not None:
+            raise target.exists(name)
+        named = _Target(target.kind, target.plural, target.namespace, name)
+        return Response(201, self._store(objects, named, manifest))
+
+    def _store(self, objects: ClusterState, target: _Target, manifest: JsonObject) -> JsonObject:
+        if (manifest.get("apiVersion"), manifest.get("kind")) != (
+            target.kind.api_version,
+            target.kind.kind,
+        ):
+            raise StatusError(
+                400,
+                "BadRequest",
+                f"the object is a {manifest.get('apiVersion')} {manifest.get('kind')}, the path wants "
+                f"{target.kind.api_version} {target.kind.kind}",
+            )
+        described = state.metadata(manifest)
+        described["name"] = target.name
+        if target.kind.namespaced:
+            self._check_namespace(objects, target)
+            described["namespace"] = target.namespace
+        for holder in ("annotations", "labels"):
+            for key, value in as_object(described.get(holder)).items():
+                if not isinstance(value, str):
+                    raise StatusError(
+                        400,
+                        "BadRequest",
+                        f"{target.kind.kind} in version {target.kind.api_version!r} cannot be handled: "
+                        f"json: cannot unmarshal into Go struct field ObjectMeta.metadata.{holder} of "
+                        f"type string ({key})",
+                    )
+        stored = state.add(objects, manifest)
+        self._world.touch()
+        return clone_object(stored)
+
+    def _check_namespace(self, objects: ClusterState, target: _Target) -> None:
+        if state.find(objects, "Namespace", "", target.namespace) is None:
+            raise StatusError(404, "NotFound", f'namespaces "{target.namespace}" not found')
+        if state.is_terminating(objects, target.namespace):
+            raise StatusError(
+                403,
+                "Forbidden",
+                f'{target.plural} "{target.name}" is forbidden: unable to create new content in '
+                f"namespace {target.namespace} because it is being terminated",
+            )
+
+    def _patch(self, request: Request, objects: ClusterState, target: _Target) -> Response:
+        content = request.headers.get("content-type", "").partition(";")[0]
+        change = request.json()
+        if not is_object(change):
+            raise StatusError(400, "BadRequest", "the patch is not a JSON object")
+        present = state.find(objects, target.kind.kind, target.namespace, target.name)
+        if content == "application/apply-patch+yaml":
+            merged = as_object(merge_patch(present or {}, change))
+            stored = self._store(objects, target, merged)
+            return Response(200 if present else 201, stored)
+        if content not in (
+            "application/merge-patch+json",
+            "application/strategic-merge-patch+json",
+        ):
+            raise StatusError(415, "UnsupportedMediaType", f"the body of a patch is not {content}")
+        merged = as_object(merge_patch(target.find(objects), change))
+        return Response(200, self._store(objects, target, merged))
+
+    def _delete(self, objects: ClusterState, target: _Target) -> Response:
+        manifest = target.find(objects)
+        if target.kind.kind == "Namespace":
+            if target.name in state.SYSTEM_NAMESPACES:
+                raise StatusError(
+                    403,
+                    "Forbidden",
+                    f'namespaces "{target.name}" is forbidden: this namespace may not be deleted',
+                )
+            state.metadata(manifest).setdefault("deletionTimestamp", state.now())
+            manifest["status"] = {"phase": "Terminating"}
+        else:
+            state.remove(objects, manifest)
+        self._world.touch()
+        return Response(200, clone_object(manifest))
+
+
+def _target(path: list[str]) -> _Target:
+    rest, version = path, ""
+    match path:
+        case ["api", "v1", *rest]:
+            version = "v1"
+        case ["apis", group, numbered, *rest]:
+            version = f"{group}/{numbered}"
+        case _:
+            pass
+    namespace = ""
+    if len(rest) >= 3 and rest[0] == "namespaces":
+        namespace, rest = rest[1], rest[2:]
+    plural, name = (rest[0], rest[1] if len(rest) == 2 else "") if rest else ("", "")
+    kind = KINDS.get((version, plural))
+    if kind is None or len(rest) > 2:
+        raise StatusError(404, "NotFound", "the server could not find the requested resource")
+    return _Target(kind, plural, namespace, name)
+
+
+def _not_allowed() -> StatusError:
+    return StatusError(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource"
+    )

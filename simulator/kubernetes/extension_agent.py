@@ -29,9 +29,7 @@ def version_for(extension: Resource) -> str:
 
 def namespace_for(extension: Resource) -> str:
     """The namespace that an extension's Helm release lives in."""
-    return as_text(
-        dig(extension.properties, "scope", "cluster", "releaseNamespace"), NAMESPACE
-    )
+    return as_text(dig(extension.properties, "scope", "cluster", "releaseNamespace"), NAMESPACE)
 
 
 def cluster_id(extension: Resource) -> str:
@@ -62,9 +60,12 @@ def install(world: World, extension: Resource) -> str:
         )
     settings = text_map(extension.properties.get("configurationSettings"))
     monitored = settings.get("azureMonitor.enabled", "false").lower() == "true"
-    if monitored and dig(cluster.properties, "azureMonitorProfile", "metrics", "enabled") is not True:
+    if (
+        monitored
+        and dig(cluster.properties, "azureMonitorProfile", "metrics", "enabled") is not True
+    ):
         return (
-            'unable to build kubernetes objects from release manifest: resource mapping not found for '
+            "unable to build kubernetes objects from release manifest: resource mapping not found for "
             f'name: "gadget" namespace: "{namespace}" from "": no matches for kind "PodMonitor" in '
             'version "azmonitoring.coreos.com/v1" ensure CRDs are installed first'
         )

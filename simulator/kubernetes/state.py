@@ -83,7 +83,9 @@ def add(state: ClusterState, manifest: JsonObject) -> JsonObject:
     before = metadata(old) if old else {}
     described["uid"] = before.get("uid") or str(uuid.uuid4())
     described["creationTimestamp"] = before.get("creationTimestamp") or now()
-    described["resourceVersion"] = str(as_integer(int(as_text(before.get("resourceVersion"), "0"))) + 1)
+    described["resourceVersion"] = str(
+        as_integer(int(as_text(before.get("resourceVersion"), "0"))) + 1
+    )
     if before.get("finalizers") and "finalizers" not in described:
         described["finalizers"] = before["finalizers"]
     if before.get("deletionTimestamp"):

@@ -20,8 +20,11 @@ POOL_FIELDS: Final = {
     "vmSize": schema.text(required=True, create_only=True),
     "mode": schema.text("System", "User", "Gateway", default="User"),
     "type": schema.text(
-        "VirtualMachineScaleSets", "AvailabilitySet", "VirtualMachines",
-        default="VirtualMachineScaleSets", create_only=True,
+        "VirtualMachineScaleSets",
+        "AvailabilitySet",
+        "VirtualMachines",
+        default="VirtualMachineScaleSets",
+        create_only=True,
     ),
     "osType": schema.text("Linux", "Windows", default="Linux", create_only=True),
     "osSKU": schema.text("Ubuntu", "AzureLinux", "Ubuntu2204", "Ubuntu2404", default="Ubuntu"),

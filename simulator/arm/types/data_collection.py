@@ -29,7 +29,11 @@ class DataCollectionEndpoints(ResourceType):
             {
                 "description": schema.text(),
                 "networkAcls": schema.record(
-                    {"publicNetworkAccess": schema.text("Enabled", "Disabled", "SecuredByPerimeter")}
+                    {
+                        "publicNetworkAccess": schema.text(
+                            "Enabled", "Disabled", "SecuredByPerimeter"
+                        )
+                    }
                 ),
                 "immutableId": schema.text(),
                 **schema.computed(
@@ -150,10 +154,14 @@ class DataCollectionRules(ResourceType):
         for flow in as_objects(properties.get("dataFlows")):
             missing = set(texts(flow.get("destinations"))) - names
             if missing:
-                raise _invalid(f"Data flow names unknown destinations: {', '.join(sorted(missing))}.")
+                raise _invalid(
+                    f"Data flow names unknown destinations: {', '.join(sorted(missing))}."
+                )
             undeclared = set(texts(flow.get("streams"))) - streams
             if undeclared:
-                raise _invalid(f"Data flow names streams of no data source: {', '.join(undeclared)}.")
+                raise _invalid(
+                    f"Data flow names streams of no data source: {', '.join(undeclared)}."
+                )
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """The immutable id, and the accounts' ids."""

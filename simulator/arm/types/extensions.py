@@ -32,8 +32,13 @@ _FIELDS = {
     "statuses": schema.anything(),
     "aksAssignedIdentity": schema.record({"type": schema.text()}),
     **schema.computed(
-        "provisioningState", "currentVersion", "errorInfo", "isSystemExtension", "customLocationSettings",
-        "packageUri", "installedVersion",
+        "provisioningState",
+        "currentVersion",
+        "errorInfo",
+        "isSystemExtension",
+        "customLocationSettings",
+        "packageUri",
+        "installedVersion",
     ),
 }
 

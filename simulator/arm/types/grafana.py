@@ -134,7 +134,10 @@ class GrafanaWorkspaces(ResourceType):
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """Identity at once, content empty, version not yet."""
         new.body["identity"] = identities.system_assigned(
-            self.world, new.body.get("identity"), old.body.get("identity") if old else None, new.name
+            self.world,
+            new.body.get("identity"),
+            old.body.get("identity") if old else None,
+            new.name,
         )
         if old is None:
             new.properties["grafanaVersion"] = None

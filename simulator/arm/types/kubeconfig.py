@@ -8,9 +8,11 @@ server then stands for the cluster.
 
 import base64
 
-from simulator.values import JsonObject, as_object, as_text
+from simulator.values import JsonObject, as_object, as_text, dig
 from simulator.world import Resource, World
 
+NOT_REACHABLE = "https://127.0.0.1:1"
+"""The address of a private API server, as far as anybody outside its network can tell."""
 AKS_SERVER_APPLICATION = "6dae42f8-4368-4678-94ff-3960e28e3630"
 
 
@@ -25,6 +27,8 @@ def kubeconfigs(world: World, cluster: Resource, user: str) -> list[JsonObject]:
 def _text(world: World, cluster: Resource, user: str) -> str:
     name = cluster.name
     group = cluster.id.split("/")[4]
+    private = dig(cluster.properties, "apiServerAccessProfile", "enablePrivateCluster") is True
+    server = NOT_REACHABLE if private else f"{world.arm_url}/kubernetes/{name}"
     account = f"cluster{user.capitalize()}_{group}_{name}"
     entra = bool(cluster.properties.get("aadProfile")) and user == "user"
     authority = base64.b64encode(world.ca_pem.encode()).decode()
@@ -36,7 +40,7 @@ def _text(world: World, cluster: Resource, user: str) -> str:
         f"- name: {name}\n"
         "  cluster:\n"
         f"    certificate-authority-data: {authority}\n"
-        f"    server: {world.arm_url}/kubernetes/{name}\n"
+        f"    server: {server}\n"
         "contexts:\n"
         f"- name: {name}\n"
         "  context:\n"

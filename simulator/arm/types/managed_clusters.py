@@ -63,8 +63,12 @@ PROPERTIES = schema.record(
             {"enabled": schema.flag(default=False), **schema.computed("issuerURL")}
         ),
         "securityProfile": schema.record(
-            {"workloadIdentity": _SWITCH, "imageCleaner": schema.anything(),
-             "defender": schema.anything(), "azureKeyVaultKms": schema.anything()}
+            {
+                "workloadIdentity": _SWITCH,
+                "imageCleaner": schema.anything(),
+                "defender": schema.anything(),
+                "azureKeyVaultKms": schema.anything(),
+            }
         ),
         "networkProfile": schema.record(
             {
@@ -118,8 +122,15 @@ PROPERTIES = schema.record(
         "publicNetworkAccess": schema.text("Enabled", "Disabled"),
         "metricsProfile": schema.anything(),
         **schema.computed(
-            "provisioningState", "powerState", "fqdn", "azurePortalFQDN", "privateFQDN",
-            "currentKubernetesVersion", "maxAgentPools", "identityProfile", "resourceUID",
+            "provisioningState",
+            "powerState",
+            "fqdn",
+            "azurePortalFQDN",
+            "privateFQDN",
+            "currentKubernetesVersion",
+            "maxAgentPools",
+            "identityProfile",
+            "resourceUID",
         ),
     },
     required=True,
@@ -205,7 +216,10 @@ class ManagedClusters(ResourceType):
         location = as_text(new.body.get("location")).lower().replace(" ", "")
         new.body["location"] = location
         new.body["identity"] = identities.system_assigned(
-            self.world, new.body.get("identity"), old.body.get("identity") if old else None, new.name
+            self.world,
+            new.body.get("identity"),
+            old.body.get("identity") if old else None,
+            new.name,
         )
         new.body.setdefault("sku", {"name": "Base", "tier": "Free"})
         properties = new.properties
@@ -236,7 +250,9 @@ class ManagedClusters(ResourceType):
             properties["identityProfile"] = self._kubelet_identity(resource)
         if dig(properties, "oidcIssuerProfile", "enabled") is True:
             location = as_text(resource.body.get("location"))
-            issuer = f"https://{location}.oic.prod-aks.azure.com/{uuid.UUID(int=1)}/{resource.name}/"
+            issuer = (
+                f"https://{location}.oic.prod-aks.azure.com/{uuid.UUID(int=1)}/{resource.name}/"
+            )
             bury(properties, issuer, "oidcIssuerProfile", "issuerURL")
         if resource.key not in self.world.clusters:
             self.world.clusters[resource.key] = new_cluster()
@@ -270,8 +286,12 @@ class ManagedClusters(ResourceType):
             if pool.type == POOLS and pool.key.startswith(resource.key + "/agentpools/"):
                 profiles.append({"name": pool.name, **clone_object(pool.properties)})
         pending = as_objects(resource.hidden.get("profiles"))
-        bury(shown, profiles or [clone_object(item) for item in pending], "properties",
-             "agentPoolProfiles")
+        bury(
+            shown,
+            profiles or [clone_object(item) for item in pending],
+            "properties",
+            "agentPoolProfiles",
+        )
         return shown
 
     def _upgrade(self, properties: JsonObject) -> None:

@@ -51,7 +51,9 @@ class MonitorAccounts(ResourceType):
         new.body["location"] = location
         account = str(uuid.uuid4())
         new.properties["accountId"] = account
-        group = f"/subscriptions/{call.id.subscription}/resourceGroups/MA_{new.name}_{location}_managed"
+        group = (
+            f"/subscriptions/{call.id.subscription}/resourceGroups/MA_{new.name}_{location}_managed"
+        )
         insights = f"{group}/providers/Microsoft.Insights"
         rule, endpoint = (
             f"{insights}/dataCollectionRules/{new.name}",

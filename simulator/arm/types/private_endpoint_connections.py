@@ -99,9 +99,7 @@ class PrivateEndpointConnections(ResourceType):
         if connection is None:
             return Response(204)
         bury(connection, "Deleting", "properties", "provisioningState")
-        return Response(
-            202, None, self._started(call, service, "disconnect", self.delete_seconds)
-        )
+        return Response(202, None, self._started(call, service, "disconnect", self.delete_seconds))
 
     def finish_other(self, resource: Resource, operation: Operation) -> None:
         """The change is carried out."""
@@ -112,16 +110,12 @@ class PrivateEndpointConnections(ResourceType):
         if operation.error:
             bury(connection, "Failed", "properties", "provisioningState")
         elif operation.kind == "disconnect":
-            kept = [
-                item for item in private_link.connections(resource) if item is not connection
-            ]
+            kept = [item for item in private_link.connections(resource) if item is not connection]
             private_link.keep_connections(resource, kept)
         else:
             bury(connection, "Succeeded", "properties", "provisioningState")
 
-    def _started(
-        self, call: Call, service: Resource, kind: str, seconds: float
-    ) -> dict[str, str]:
+    def _started(self, call: Call, service: Resource, kind: str, seconds: float) -> dict[str, str]:
         operation = self.world.start(
             self.handler, kind, service.id, seconds, connection=call.id.name, began=timestamp()
         )

@@ -1,0 +1,98 @@
+"""Which pods run: DaemonSets on the nodes that take them, StatefulSets when nothing is in the way."""
+
+from typing import Final
+
+from simulator.kubernetes import pyroscope_server, state
+from simulator.values import JsonObject, as_integer, as_objects, as_text, dig
+from simulator.world import ClusterState, World
+
+STORAGE_CLASSES: Final = frozenset(
+    {
+        "default",
+        "managed",
+        "managed-premium",
+        "managed-csi",
+        "managed-csi-premium",
+        "azurefile",
+        "azurefile-csi",
+        "azurefile-premium",
+        "azurefile-csi-premium",
+    }
+)
+
+
+def obstacle(world: World, cluster_id: str, objects: ClusterState, workload: JsonObject) -> str:
+    """Why the pods of a StatefulSet or Deployment are not ready; empty if they are."""
+    pod = f"pod {state.namespace_of(workload)}/{state.name_of(workload)}-0"
+    if not state.places(world, cluster_id, state.pod_spec(workload)):
+        return (
+            f"{pod} is Pending: 0 nodes are available: untolerated taints or node selectors of every "
+            "node pool"
+        )
+    for claim in as_objects(dig(workload, "spec", "volumeClaimTemplates")):
+        wanted = as_text(dig(claim, "spec", "storageClassName"), "default")
+        if wanted not in STORAGE_CLASSES:
+            return f'{pod} is Pending: storageclass.storage.k8s.io "{wanted}" not found'
+    if pyroscope_server.is_pyroscope(workload):
+        reason = pyroscope_server.crash(objects, workload)
+        if reason:
+            return f"{pod}: {reason}"
+    return ""
+
+
+def daemon_pods(world: World, cluster_id: str, workload: JsonObject) -> int:
+    """How many pods a DaemonSet has."""
+    return sum(pool.nodes for pool in state.places(world, cluster_id, state.pod_spec(workload)))
+
+
+def control(world: World, cluster_id: str, objects: ClusterState) -> None:
+    """Keep the status of workloads, and the claims of StatefulSets, in line with the nodes."""
+    for workload in objects.of_kind("DaemonSet"):
+        count = daemon_pods(world, cluster_id, workload)
+        _set_status(
+            world,
+            workload,
+            {
+                "desiredNumberScheduled": count,
+                "currentNumberScheduled": count,
+                "updatedNumberScheduled": count,
+                "numberReady": count,
+                "numberAvailable": count,
+                "numberMisscheduled": 0,
+            },
+        )
+    for kind in ("StatefulSet", "Deployment"):
+        for workload in objects.of_kind(kind):
+            wanted = as_integer(dig(workload, "spec", "replicas"), 1)
+            ready = 0 if obstacle(world, cluster_id, objects, workload) else wanted
+            status: JsonObject = {
+                "replicas": wanted,
+                "readyReplicas": ready,
+                "availableReplicas": ready,
+            }
+            _set_status(world, workload, status)
+            if ready:
+                _claim(world, objects, workload)
+
+
+def _set_status(world: World, workload: JsonObject, status: JsonObject) -> None:
+    if workload.get("status") != status:
+        workload["status"] = status
+        world.touch()
+
+
+def _claim(world: World, objects: ClusterState, workload: JsonObject) -> None:
+    """A StatefulSet's volumes are claimed by pod, and outlive it."""
+    namespace = state.namespace_of(workload)
+    for template in as_objects(dig(workload, "spec", "volumeClaimTemplates")):
+        name = f"{as_text(dig(template, 'metadata', 'name'))}-{state.name_of(workload)}-0"
+        if state.find(objects, "PersistentVolumeClaim", namespace, name) is None:
+            manifest: JsonObject = {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": name, "namespace": namespace},
+                "spec": template.get("spec"),
+                "status": {"phase": "Bound"},
+            }
+            state.add(objects, manifest)
+            world.touch()

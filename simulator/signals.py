@@ -1,0 +1,229 @@
+"""What reaches what: the chain from a GPU workload to a panel in Grafana, link by link.
+
+Each function answers from the state of the world alone and says, where a link is missing, which.
+"""
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from simulator.arm import private_link
+from simulator.arm.types.data_collection import forwards_to
+from simulator.kubernetes import (
+    cloud_controller,
+    extension_agent,
+    pyroscope_server,
+    state,
+    workloads,
+)
+from simulator.kubernetes.pyroscope_server import Server
+from simulator.values import JsonObject, as_integer, as_objects, as_text, dig, text_map, texts
+from simulator.world import ClusterState, Resource, World
+
+EXTENSIONS: Final = "Microsoft.KubernetesConfiguration/extensions"
+PUSH_TARGET: Final = ("gadget", "pyroscope", 4040)
+"""Namespace, Service and port to which the agent pushes, fixed."""
+
+
+def reachable_pyroscope(world: World, grafana_id: str, url: str) -> tuple[str, ClusterState] | str:
+    """The cluster whose Pyroscope answers a Grafana workspace at ``url``, or why none does."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    if not host:
+        return f"the URL {url!r} has no host"
+    if parts.scheme != "http":
+        return f"{url}: Pyroscope serves plain http, not {parts.scheme or 'nothing'}"
+    service = private_link.service_behind(world, grafana_id, host)
+    if isinstance(service, str):
+        return service
+    if service.properties.get("enableProxyProtocol") is True:
+        return "the private link sends the proxy protocol, which Pyroscope's probes do not speak"
+    cluster_id = as_text(service.hidden.get("cluster"))
+    objects = world.clusters.get(cluster_id)
+    if objects is None:
+        return "the cluster behind the private link is gone"
+    if not _running(world, cluster_id):
+        return "the cluster behind the private link is stopped"
+    owner = as_text(dig(service.body, "tags", cloud_controller.OWNER_TAG))
+    manifest = _service(objects, owner)
+    if manifest is None:
+        return f"the Service {owner} behind the private link is gone"
+    wanted = parts.port or 80
+    if wanted not in cloud_controller.ports_of(manifest):
+        return f"the Service {owner} does not listen on port {wanted}"
+    for server in _servers(world, cluster_id, objects):
+        if server.namespace == owner.split("/")[0] and _selects(objects, manifest, server):
+            return cluster_id, objects
+    return f"no ready Pyroscope is behind the Service {owner}"
+
+
+def ready_pyroscope(world: World, cluster_id: str) -> Server | None:
+    """A Pyroscope of the cluster that is up; the one the agent pushes to, if that is."""
+    objects = world.clusters.get(cluster_id.lower())
+    if objects is None or not _running(world, cluster_id):
+        return None
+    servers = _servers(world, cluster_id, objects)
+    for server in servers:
+        if (server.namespace, server.name) == PUSH_TARGET[:2]:
+            return server
+    return servers[0] if servers else None
+
+
+def server_version(world: World, cluster_id: str) -> str:
+    """The version of the server that is up; empty if none is."""
+    server = ready_pyroscope(world, cluster_id)
+    return server.version if server else ""
+
+
+def agent(world: World, cluster_id: str) -> Resource | None:
+    """The extension whose agent runs on the cluster."""
+    objects = world.clusters.get(cluster_id.lower())
+    if objects is None or not _running(world, cluster_id):
+        return None
+    for extension in world.of_type(EXTENSIONS):
+        if extension_agent.cluster_id(extension) != cluster_id.lower():
+            continue
+        namespace = extension_agent.namespace_for(extension)
+        workload = state.find(objects, "DaemonSet", namespace, extension_agent.DAEMON_SET)
+        if workload is not None and workloads.daemon_pods(world, cluster_id, workload):
+            return extension
+    return None
+
+
+def agent_version(world: World, cluster_id: str) -> str:
+    """The version of the agent that runs; empty if none does."""
+    extension = agent(world, cluster_id)
+    return as_text(extension.properties.get("currentVersion")) if extension else ""
+
+
+def gpu_workload_missing(world: World, cluster_id: str) -> str:
+    """Why no GPU workload can run; empty if nodes offer ``nvidia.com/gpu``."""
+    objects = world.clusters.get(cluster_id.lower())
+    pools = [pool for pool in state.pools(world, cluster_id) if pool.gpus and pool.nodes]
+    if objects is None or not pools:
+        return "the cluster has no node pool with GPUs and their driver"
+    for workload in objects.of_kind("DaemonSet"):
+        containers = as_objects(state.pod_spec(workload).get("containers"))
+        if not any("k8s-device-plugin" in as_text(item.get("image")) for item in containers):
+            continue
+        names = {pool.name for pool in state.places(world, cluster_id, state.pod_spec(workload))}
+        if any(pool.name in names for pool in pools):
+            return ""
+    return "no device plugin runs on the GPU nodes, so they offer no nvidia.com/gpu"
+
+
+def profiles_missing(world: World, cluster_id: str) -> str:
+    """Why no profiles are to be seen in the cluster's Pyroscope; empty if they flow."""
+    cluster_id = cluster_id.lower()
+    reason = gpu_workload_missing(world, cluster_id)
+    if reason:
+        return reason
+    extension = agent(world, cluster_id)
+    if extension is None:
+        return "no Inspektor Gadget agent runs on the cluster"
+    settings = text_map(extension.properties.get("configurationSettings"))
+    if settings.get("gpuObservability.enabled", "false").lower() != "true":
+        return "the agent's gpuObservability is not enabled"
+    objects = world.clusters[cluster_id]
+    namespace, name, port = PUSH_TARGET
+    service = _service(objects, f"{namespace}/{name}")
+    if service is None or port not in cloud_controller.ports_of(service):
+        return f"produced zero addresses: there is no Service {name}.{namespace} with port {port}"
+    for server in _servers(world, cluster_id, objects):
+        if server.namespace == namespace and _selects(objects, service, server):
+            return _incompatible(server)
+    return f"no ready Pyroscope is behind the Service {name}.{namespace}"
+
+
+def metrics_missing(world: World, cluster_id: str, workspace_id: str) -> str:
+    """Why the agent's metrics do not reach the workspace; empty if they flow."""
+    cluster_id = cluster_id.lower()
+    reason = gpu_workload_missing(world, cluster_id)
+    if reason:
+        return reason
+    cluster, workspace = world.get(cluster_id), world.get(workspace_id)
+    if cluster is None or workspace is None:
+        return "the cluster or the workspace is gone"
+    extension = agent(world, cluster_id)
+    if extension is None:
+        return "no Inspektor Gadget agent runs on the cluster"
+    if not world.clusters[cluster_id].of_kind("PodMonitor"):
+        return "the agent's azureMonitor is not enabled: no PodMonitor"
+    if dig(cluster.properties, "azureMonitorProfile", "metrics", "enabled") is not True:
+        return "the cluster's metrics add-on is off"
+    if not _forwarded(world, cluster_id, workspace):
+        return "no collection rule of the cluster forwards Prometheus metrics to the workspace"
+    return ""
+
+
+def _forwarded(world: World, cluster_id: str, workspace: Resource) -> bool:
+    for association in world.of_type("Microsoft.Insights/dataCollectionRuleAssociations"):
+        if not association.key.startswith(cluster_id + "/"):
+            continue
+        rule = world.get(as_text(association.properties.get("dataCollectionRuleId")))
+        if rule is None or not forwards_to(rule, workspace.id):
+            continue
+        endpoint = as_text(rule.properties.get("dataCollectionEndpointId"))
+        if endpoint and world.get(endpoint) is not None:
+            return True
+    return False
+
+
+def _incompatible(server: Server) -> str:
+    """Pushes to a server of another protocol version succeed, and nothing is to be seen."""
+    found = re.match(r"(\d+)\.(\d+)", server.version)
+    version = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not (1, 15) <= version < (1, 20):
+        return f"Pyroscope {server.version} does not understand the agent's profiles"
+    if server.config.get("multitenancy_enabled") is True:
+        return "Pyroscope wants a tenant, and the agent sends none"
+    return ""
+
+
+def _servers(world: World, cluster_id: str, objects: ClusterState) -> list[Server]:
+    found: list[Server] = []
+    for workload in objects.of_kind("StatefulSet"):
+        if not pyroscope_server.is_pyroscope(workload):
+            continue
+        if as_integer(dig(workload, "status", "readyReplicas")) < 1:
+            continue
+        if _pods_starting(objects, workload):
+            continue
+        if workloads.obstacle(world, cluster_id, objects, workload):
+            continue
+        found.append(
+            Server(
+                state.namespace_of(workload),
+                state.name_of(workload),
+                pyroscope_server.version_of(workload),
+                pyroscope_server.config_of(objects, workload),
+            )
+        )
+    return found
+
+
+def _pods_starting(objects: ClusterState, workload: JsonObject) -> bool:
+    for release in objects.releases.values():
+        if state.key(workload) in texts(release.get("resources")):
+            return release.get("podsStarted") is False
+    return False
+
+
+def _service(objects: ClusterState, key: str) -> JsonObject | None:
+    for manifest in objects.services:
+        if cloud_controller.key_of(manifest) == key:
+            return manifest
+    return None
+
+
+def _selects(objects: ClusterState, service: JsonObject, server: Server) -> bool:
+    """Whether a Service's selector matches the server's pods."""
+    workload = state.find(objects, "StatefulSet", server.namespace, server.name)
+    labels = text_map(dig(workload, "spec", "template", "metadata", "labels"))
+    selector = text_map(dig(service, "spec", "selector"))
+    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+
+
+def _running(world: World, cluster_id: str) -> bool:
+    cluster = world.get(cluster_id)
+    return cluster is not None and dig(cluster.properties, "powerState", "code") == "Running"
