@@ -84,7 +84,7 @@ def test_every_release_of_the_server_is_in_one_row_of_the_table(
     number = release(f"{major}.{minor}.{patch}")
 
     assert number == (major, minor)
-    assert sum(number in servers for servers, _ in SERVER_ENCODINGS) == 1
+    assert sum((major, minor) in servers for servers, _ in SERVER_ENCODINGS) == 1
 
 
 @given(st.text(max_size=30))

@@ -1,0 +1,652 @@
+"""What must hold of things that exist: asked for, judged, and told with what mends it."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from components.roles import Role
+from infra.faults import ConfigurationError
+from infra.names import names_for
+from infra.preflight import Existing, judge, survey_request
+from infra.settings import Settings
+from operations.requests import (
+    ClusterFacts,
+    GrafanaFacts,
+    Presence,
+    Survey,
+    SurveyRequest,
+    WorkspaceFacts,
+)
+from tests.unit.stack_files import CREATED, EXISTING, settings, stack
+
+SUBSCRIPTION = "11111111-1111-4111-8111-111111111111"
+OTHER_SUBSCRIPTION = "22222222-2222-4222-8222-222222222222"
+CALLER = "33333333-3333-4333-8333-333333333333"
+GRAFANA_PRINCIPAL = "44444444-4444-4444-8444-444444444444"
+CLUSTER_PRINCIPAL = "55555555-5555-4555-8555-555555555555"
+GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-dev"
+CLUSTER_ID = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/aks-dev"
+GRAFANA_ID = f"{GROUP}/providers/Microsoft.Dashboard/grafana/grafana-dev"
+WORKSPACE_ID = f"{GROUP}/providers/Microsoft.Monitor/accounts/amw-dev"
+AKS_DEV = f"--name aks-dev --resource-group rg-dev --subscription {SUBSCRIPTION}"
+WITH_METRICS = stack(
+    {
+        "prometheus": {
+            "azureMonitorWorkspace": {"existing": {"name": "amw-dev", "resourceGroup": "rg-dev"}}
+        }
+    }
+)
+
+
+@dataclass(frozen=True)
+class Provider:
+    subscription_id: str = SUBSCRIPTION
+    object_id: str = CALLER
+
+
+CLUSTER = ClusterFacts(
+    presence=Presence.FOUND,
+    id=CLUSTER_ID,
+    location="westeurope",
+    power_state="Running",
+    provisioning_state="Succeeded",
+    identity_type="SystemAssigned",
+    principal_id=CLUSTER_PRINCIPAL,
+    metrics_enabled=True,
+    node_resource_group="MC_rg-dev_aks-dev_westeurope",
+    sku="Base",
+    untainted_pools=("system",),
+    pools=("system",),
+)
+GRAFANA = GrafanaFacts(
+    presence=Presence.FOUND,
+    id=GRAFANA_ID,
+    location="westeurope",
+    endpoint="https://grafana-dev.weu.grafana.azure.com",
+    sku="Standard",
+    major_version="12",
+    principal_id=GRAFANA_PRINCIPAL,
+    provisioning_state="Succeeded",
+    caller_roles=(Role.GRAFANA_ADMIN.value,),
+    roles_known=True,
+)
+WORKSPACE = WorkspaceFacts(
+    presence=Presence.FOUND,
+    id=WORKSPACE_ID,
+    location="westeurope",
+    query_endpoint="https://amw-dev.westeurope.prometheus.monitor.azure.com",
+    grafana_may_read=True,
+)
+ABSENT_CLUSTER = ClusterFacts(presence=Presence.ABSENT)
+ABSENT_GRAFANA = GrafanaFacts(presence=Presence.ABSENT)
+GOOD = Survey(
+    caller_object_id=CALLER,
+    caller_kind="user",
+    subscription_id=SUBSCRIPTION,
+    cluster=CLUSTER,
+    grafana=GRAFANA,
+    workspace=WORKSPACE,
+    may_approve=True,
+    quota_family="StandardNCADSA100v4Family",
+    quota_limit=96,
+    quota_used=0,
+    cores_per_node=24,
+)
+
+
+def asked(wanted: Settings, provider: Provider | None = None) -> SurveyRequest:
+    return survey_request(wanted, names_for("gpuobs", "dev"), provider or Provider())
+
+
+def judged(survey: Survey, wanted: Settings | None = None) -> Existing:
+    wanted = wanted or settings(WITH_METRICS)
+    return judge(wanted, survey, asked(wanted))
+
+
+def faults(survey: Survey, wanted: Settings | None = None) -> list[str]:
+    """The faults, each as one text."""
+    try:
+        judged(survey, wanted)
+    except ConfigurationError as error:
+        return [str(fault) for fault in error.faults]
+    return []
+
+
+def fault(survey: Survey, wanted: Settings | None = None) -> str:
+    """The only fault."""
+    (found,) = faults(survey, wanted)
+    return found
+
+
+def with_cluster(**facts: Any) -> Survey:
+    return GOOD.model_copy(update={"cluster": CLUSTER.model_copy(update=facts)})
+
+
+def with_grafana(**facts: Any) -> Survey:
+    return GOOD.model_copy(update={"grafana": GRAFANA.model_copy(update=facts)})
+
+
+def with_facts(**facts: Any) -> Survey:
+    return GOOD.model_copy(update=facts)
+
+
+# --- what is asked -----------------------------------------------------------------------------
+
+
+def test_existing_things_are_asked_for_by_their_ids() -> None:
+    request = asked(settings(WITH_METRICS))
+
+    assert request.cluster_id == CLUSTER_ID
+    assert request.grafana_id == GRAFANA_ID
+    assert request.workspace_id == WORKSPACE_ID
+    assert request.gpu_vm_size == "Standard_NC24ads_A100_v4"
+    assert request.gpu_node_count == 1
+
+
+def test_the_settings_subscription_goes_before_the_providers() -> None:
+    request = asked(settings(azure={"subscriptionId": OTHER_SUBSCRIPTION}))
+
+    assert request.subscription_id == OTHER_SUBSCRIPTION
+    assert request.provider_subscription_id == SUBSCRIPTION
+    assert request.cluster_id is not None
+    assert request.cluster_id.startswith(f"/subscriptions/{OTHER_SUBSCRIPTION}/")
+
+
+def test_what_the_stack_makes_is_asked_for_where_it_will_be() -> None:
+    names = names_for("gpuobs", "dev")
+    request = asked(settings(CREATED))
+
+    assert request.cluster_id is not None
+    assert request.cluster_id.endswith(
+        f"/resourceGroups/rg/providers/Microsoft.ContainerService/managedClusters/{names.cluster}"
+    )
+    assert request.grafana_id is not None
+    assert request.grafana_id.endswith(f"/{names.grafana}")
+    assert request.workspace_id is None
+    assert request.resource_group is None, "a group that is made here need not be there"
+    assert request.location == "westeurope"
+
+
+def test_only_the_namespaces_that_are_used_are_needed() -> None:
+    plain = asked(settings())
+    read_only = stack(
+        {
+            "prometheus": {
+                "azureMonitorWorkspace": {
+                    "existing": {"name": "amw-dev", "resourceGroup": "rg-dev"},
+                    "collect": False,
+                }
+            }
+        }
+    )
+
+    assert "Microsoft.Monitor" not in plain.namespaces
+    assert "Microsoft.KubernetesConfiguration" in plain.namespaces
+    assert "Microsoft.Insights" in asked(settings(WITH_METRICS)).namespaces
+    assert "Microsoft.Monitor" in asked(settings(read_only)).namespaces
+    assert "Microsoft.Insights" not in asked(settings(read_only)).namespaces
+
+
+@pytest.mark.parametrize(
+    ("pool", "nodes"),
+    [
+        ({}, 1),
+        ({"count": 3}, 3),
+        ({"count": 0}, 0),
+        ({"autoscaling": {"min": 0, "max": 4}}, 4),
+        ({"enabled": False, "count": 3}, 0),
+    ],
+)
+def test_the_quota_is_asked_for_as_many_nodes_as_there_may_be(
+    pool: dict[str, object], nodes: int
+) -> None:
+    request = asked(settings(gpuPool=pool))
+
+    assert request.gpu_node_count == nodes
+    assert (request.gpu_vm_size is None) == (pool.get("enabled") is False)
+
+
+# --- what is decided ---------------------------------------------------------------------------
+
+
+def test_what_exists_is_handed_on() -> None:
+    existing = judged(GOOD)
+
+    assert existing.cluster == CLUSTER
+    assert existing.grafana == GRAFANA
+    assert existing.workspace == WORKSPACE
+    assert existing.subscription_id == SUBSCRIPTION
+    assert existing.location == "westeurope"
+    assert existing.azure_monitor_metrics
+    assert not existing.warnings
+
+
+def test_what_the_stack_makes_need_not_be_there() -> None:
+    survey = Survey(subscription_id=SUBSCRIPTION, cluster=ABSENT_CLUSTER, grafana=ABSENT_GRAFANA)
+    existing = judged(survey, settings(CREATED))
+
+    assert existing.cluster is None
+    assert existing.grafana is None
+    assert existing.workspace is None
+    assert existing.location == "westeurope"
+    assert not existing.warnings
+
+
+def test_what_the_stack_made_before_is_still_not_existing() -> None:
+    existing = judged(GOOD, settings(CREATED))
+
+    assert existing.cluster is None
+    assert existing.grafana is None
+
+
+@pytest.mark.parametrize(
+    ("location", "cluster", "group", "expected"),
+    [
+        ("northeurope", "westeurope", "", "northeurope"),
+        (None, "westeurope", "eastus", "westeurope"),
+    ],
+)
+def test_the_region_is_the_settings_or_the_clusters(
+    location: str | None, cluster: str, group: str, expected: str
+) -> None:
+    survey = with_cluster(location=cluster).model_copy(update={"resource_group_location": group})
+
+    assert judged(survey, settings(azure={"location": location})).location == expected
+
+
+def test_the_region_of_a_new_cluster_may_be_its_resource_groups() -> None:
+    wanted = settings({**CREATED, "azure": {"resourceGroup": {"name": "rg"}}})
+    survey = with_facts(
+        cluster=ABSENT_CLUSTER,
+        resource_group=Presence.FOUND,
+        resource_group_location="swedencentral",
+    )
+
+    assert judged(survey, wanted).location == "swedencentral"
+    nowhere = survey.model_copy(update={"resource_group_location": ""})
+    assert "gpuobs:azure.location" in fault(nowhere, wanted)
+
+
+@pytest.mark.handles("metrics-add-on-off")
+@pytest.mark.parametrize(
+    ("asked_for", "add_on", "decided"),
+    [("auto", True, True), ("auto", False, False), ("on", True, True), ("off", True, False)],
+)
+def test_metrics_follow_the_clusters_add_on(asked_for: str, add_on: bool, decided: bool) -> None:
+    wanted = settings(inspektorGadget={"azureMonitor": asked_for})
+
+    assert judged(with_cluster(metrics_enabled=add_on), wanted).azure_monitor_metrics is decided
+
+
+@pytest.mark.parametrize(("asked_for", "decided"), [("auto", False), ("on", True), ("off", False)])
+def test_a_new_cluster_has_metrics_where_there_is_a_workspace_for_them(
+    asked_for: str, decided: bool
+) -> None:
+    survey = with_facts(cluster=ABSENT_CLUSTER, grafana=ABSENT_GRAFANA)
+    agent = {"azureMonitor": asked_for}
+    workspace: dict[str, object] = {"azureMonitorWorkspace": {"create": {}}}
+
+    without = settings(CREATED, inspektorGadget=agent)
+    with_workspace = settings(CREATED, inspektorGadget=agent, prometheus=workspace)
+
+    assert judged(survey, without).azure_monitor_metrics is decided
+    assert judged(survey, with_workspace).azure_monitor_metrics is (asked_for != "off")
+
+
+@pytest.mark.handles("metrics-add-on-off")
+def test_metrics_without_the_add_on_are_refused_with_the_line_that_enables_it() -> None:
+    wanted = settings(WITH_METRICS, inspektorGadget={"azureMonitor": "on"})
+    text = fault(with_cluster(metrics_enabled=False), wanted)
+
+    assert "metrics add-on" in text
+    assert (
+        f"az aks update --enable-azure-monitor-metrics {AKS_DEV} "
+        f"--azure-monitor-workspace-resource-id {WORKSPACE_ID}"
+    ) in text
+
+
+def test_a_workspace_that_gets_no_metrics_is_warned_of() -> None:
+    survey = with_cluster(metrics_enabled=False)
+
+    (warning,) = judged(survey).warnings
+    assert "az aks update --enable-azure-monitor-metrics" in warning
+    assert not judged(survey, settings()).warnings, "nobody asked for metrics"
+
+
+# --- the cluster -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("presence", "words"),
+    [
+        (Presence.ABSENT, "is not"),
+        (Presence.FORBIDDEN, "allowed to read"),
+        (Presence.UNREACHABLE, "did not answer"),
+    ],
+)
+def test_absent_forbidden_and_unreachable_are_told_apart(presence: Presence, words: str) -> None:
+    survey = Survey(
+        subscription_id=SUBSCRIPTION,
+        cluster=ClusterFacts(presence=presence, detail="the service's words"),
+        grafana=GrafanaFacts(presence=presence),
+        workspace=WorkspaceFacts(presence=presence),
+    )
+    found = faults(survey)
+
+    assert len(found) == 3
+    assert all(words in text for text in found)
+    assert "aks-dev" in found[0]
+    assert "the service's words" in found[0]
+    assert "grafana-dev" in found[1]
+    assert "amw-dev" in found[2]
+
+
+@pytest.mark.handles("cluster-stopped")
+def test_a_stopped_cluster_is_told_with_the_line_that_starts_it() -> None:
+    text = fault(with_cluster(power_state="Stopped"))
+
+    assert "stopped" in text
+    assert f"az aks start {AKS_DEV}" in text
+
+
+@pytest.mark.handles("cluster-stopped")
+def test_a_cluster_that_the_stack_made_may_have_been_stopped_too() -> None:
+    wanted = settings(CREATED)
+
+    assert "az aks start" in fault(with_cluster(power_state="Stopped"), wanted)
+
+
+@pytest.mark.parametrize("state", ["Updating", "Upgrading", "Creating", "Starting", "Deleting"])
+def test_a_cluster_under_change_is_told(state: str) -> None:
+    words = "is being deleted" if state == "Deleting" else f"it is {state}"
+
+    assert words in fault(with_cluster(provisioning_state=state))
+
+
+def test_a_cluster_whose_last_change_failed_is_warned_of() -> None:
+    (warning,) = judged(with_cluster(provisioning_state="Failed")).warnings
+
+    assert f"az aks update {AKS_DEV}" in warning
+
+
+def test_a_cluster_with_a_service_principal_is_refused() -> None:
+    text = fault(with_cluster(identity_type=""))
+
+    assert f"az aks update --enable-managed-identity {AKS_DEV}" in text
+
+
+@pytest.mark.handles("local-accounts-disabled")
+def test_admin_credentials_need_local_accounts() -> None:
+    survey = with_cluster(local_accounts_disabled=True)
+
+    assert "credentials: user" in fault(survey, settings(cluster={"credentials": "admin"}))
+    assert not faults(survey, settings()), "user credentials work without local accounts"
+
+
+def test_a_cluster_with_tainted_pools_only_is_refused_unless_pyroscope_tolerates_them() -> None:
+    survey = with_cluster(untainted_pools=())
+    tolerant = settings(pyroscope={"tolerations": [{"operator": "Exists"}]})
+
+    assert "az aks nodepool add" in fault(survey)
+    assert not faults(survey, tolerant)
+
+
+def test_safeguards_of_an_automatic_cluster_are_warned_of() -> None:
+    (warning,) = judged(with_cluster(sku="Automatic")).warnings
+
+    assert "--excluded-ns gadget" in warning
+
+
+@pytest.mark.handles("api-server-unreachable")
+def test_a_private_api_server_is_named_as_such() -> None:
+    (warning,) = judged(with_cluster(private_api_server=True)).warnings
+
+    assert "API server of cluster aks-dev is private" in warning
+
+
+@pytest.mark.handles("node-group-locked")
+def test_a_locked_node_resource_group_is_told_with_the_ways_out() -> None:
+    text = fault(with_cluster(node_resource_group_restriction="ReadOnly"))
+
+    assert "MC_rg-dev_aks-dev_westeurope is locked" in text
+    assert "privateLink: { resourceGroup: GROUP }" in text
+    assert "autoApproval" in text
+
+
+@pytest.mark.handles("node-group-locked")
+@pytest.mark.parametrize(
+    "link", [{"resourceGroup": "rg-links"}, {"autoApproval": [OTHER_SUBSCRIPTION]}]
+)
+def test_either_way_out_of_a_locked_group_is_taken(link: dict[str, object]) -> None:
+    survey = with_cluster(node_resource_group_restriction="ReadOnly")
+    survey = survey.model_copy(update={"may_approve": False})
+
+    assert not faults(survey, settings(pyroscope={"privateLink": link}))
+
+
+def test_a_private_link_in_a_group_of_ones_own_needs_rights_for_the_cluster() -> None:
+    wanted = settings(pyroscope={"privateLink": {"resourceGroup": "rg-links"}})
+
+    (warning,) = judged(GOOD, wanted).warnings
+    assert (
+        'az role assignment create --role "Network Contributor" '
+        f"--assignee-object-id {CLUSTER_PRINCIPAL} --assignee-principal-type ServicePrincipal "
+        f"--scope /subscriptions/{SUBSCRIPTION}/resourceGroups/rg-links"
+    ) in warning
+
+
+def test_whoever_may_not_approve_is_told_the_role_and_its_scope() -> None:
+    text = fault(with_facts(may_approve=False))
+
+    assert (
+        f'az role assignment create --role "Network Contributor" --assignee-object-id {CALLER} '
+        f"--assignee-principal-type User --scope /subscriptions/{SUBSCRIPTION}/resourceGroups/"
+        "MC_rg-dev_aks-dev_westeurope"
+    ) in text
+    assert not faults(with_facts(may_approve=None)), "nothing is concluded from what is not known"
+
+
+# --- Grafana and its workspace -----------------------------------------------------------------
+
+
+def test_a_grafana_of_another_tier_is_refused() -> None:
+    text = fault(with_grafana(sku="Essential"))
+
+    assert f"az resource update --ids {GRAFANA_ID} --set sku.name=Standard" in text
+
+
+@pytest.mark.handles("grafana-not-public")
+def test_a_grafana_without_public_access_is_told_at_once() -> None:
+    survey = with_grafana(public_network_access="Disabled")
+
+    assert "public network access is Disabled" in fault(survey)
+    inside = settings(
+        {
+            **EXISTING,
+            "grafana": {
+                "existing": {
+                    "name": "grafana-dev",
+                    "resourceGroup": "rg-dev",
+                    "privateAccess": True,
+                }
+            },
+        }
+    )
+    assert not faults(survey, inside)
+
+
+@pytest.mark.handles("grafana-major")
+def test_going_back_a_major_version_on_a_live_workspace_is_refused() -> None:
+    twelve = settings(CREATED, grafana={"create": {"majorVersion": 12}})
+    thirteen = settings(CREATED, grafana={"create": {"majorVersion": "13"}})
+    survey = with_grafana(major_version="13")
+
+    text = fault(survey, twelve)
+    assert "one way" in text
+    assert 'majorVersion: "13"' in text
+    assert not faults(survey, thirteen)
+    assert not faults(with_grafana(major_version="12"), thirteen), "upgrades are allowed"
+
+
+@pytest.mark.handles("grafana-major")
+@pytest.mark.parametrize(
+    ("live", "refused", "warned"),
+    [("10", 1, 0), ("11", 0, 1), ("11.6.3", 0, 1), ("12", 0, 0), ("13", 0, 0), ("", 0, 0)],
+)
+def test_an_existing_grafana_of_a_retired_major_version_is_told(
+    live: str, refused: int, warned: int
+) -> None:
+    survey = with_grafana(major_version=live)
+
+    assert len(faults(survey)) == refused
+    if not refused:
+        assert len(judged(survey).warnings) == warned
+
+
+@pytest.mark.parametrize("state", ["Updating", "Failed", "Deleting"])
+def test_a_grafana_that_is_not_ready_is_told(state: str) -> None:
+    assert state in fault(with_grafana(provisioning_state=state))
+
+
+def test_a_caller_without_grafanas_role_is_told_the_line_that_gives_it() -> None:
+    text = fault(with_grafana(caller_roles=(Role.GRAFANA_EDITOR.value,)))
+
+    assert (
+        f'az role assignment create --role "Grafana Admin" --assignee-object-id {CALLER} '
+        f"--assignee-principal-type User --scope {GRAFANA_ID}"
+    ) in text
+
+
+def test_nothing_is_concluded_from_roles_that_could_not_be_read() -> None:
+    assert not faults(with_grafana(caller_roles=(), roles_known=False))
+
+
+def test_a_role_is_recognised_as_an_id_of_its_definition_and_without_case() -> None:
+    definition = (
+        f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/"
+        + Role.GRAFANA_ADMIN.value.upper()
+    )
+
+    assert not faults(with_grafana(caller_roles=(definition,)))
+
+
+@pytest.mark.parametrize(("may_read", "told"), [(True, 0), (None, 0), (False, 1)])
+def test_grafana_must_be_allowed_to_read_an_existing_workspace(
+    may_read: bool | None, told: int
+) -> None:
+    workspace = WORKSPACE.model_copy(update={"grafana_may_read": may_read})
+    found = faults(with_facts(workspace=workspace))
+
+    assert len(found) == told
+    for text in found:
+        assert (
+            'az role assignment create --role "Monitoring Data Reader" '
+            f"--assignee-object-id {GRAFANA_PRINCIPAL} --assignee-principal-type ServicePrincipal "
+            f"--scope {WORKSPACE_ID}"
+        ) in text
+
+
+# --- subscription, group, quota ----------------------------------------------------------------
+
+
+@pytest.mark.handles("provider-not-registered")
+def test_unregistered_providers_are_told_with_the_lines_that_register_them() -> None:
+    survey = with_facts(unregistered=("Microsoft.Dashboard", "Microsoft.KubernetesConfiguration"))
+    text = fault(survey)
+
+    for namespace in survey.unregistered:
+        assert (
+            f"az provider register --namespace {namespace} --subscription {SUBSCRIPTION} --wait"
+        ) in text
+
+
+@pytest.mark.parametrize(
+    ("presence", "words"),
+    [
+        (Presence.ABSENT, "az group create --name rg-obs"),
+        (Presence.FORBIDDEN, "allowed to read"),
+        (Presence.UNREACHABLE, "did not answer"),
+    ],
+)
+def test_a_resource_group_that_is_not_there_is_told(presence: Presence, words: str) -> None:
+    wanted = settings(azure={"resourceGroup": {"name": "rg-obs"}})
+
+    assert words in fault(with_facts(resource_group=presence), wanted)
+
+
+def test_without_a_credential_there_is_one_fault_and_no_guess() -> None:
+    text = fault(Survey(problem="DefaultAzureCredential found no credential."))
+
+    assert "az login" in text
+    assert "DefaultAzureCredential found no credential." in text
+
+
+def test_two_identities_are_reported() -> None:
+    wanted = settings(WITH_METRICS)
+    request = asked(wanted, replace(Provider(), object_id=OTHER_SUBSCRIPTION))
+
+    (warning,) = judge(wanted, GOOD, request).warnings
+    assert CALLER in warning
+    assert OTHER_SUBSCRIPTION in warning
+
+
+@pytest.mark.parametrize(
+    ("pool", "limit", "used", "pools", "refused", "warned"),
+    [
+        ({}, 24, 0, (), False, False),
+        ({}, 0, 0, (), True, False),
+        ({}, 48, 25, (), True, False),
+        ({}, 24, 24, ("gpu",), False, False),
+        ({"count": 2}, 24, 24, ("gpu",), True, False),
+        ({"autoscaling": {"min": 0, "max": 8}}, 24, 0, (), False, True),
+        ({"autoscaling": {"min": 2, "max": 8}}, 24, 0, (), True, False),
+        ({"enabled": False}, 0, 0, (), False, False),
+        ({"spot": {}}, 0, 0, (), False, False),
+    ],
+)
+def test_a_gpu_pool_that_exceeds_the_quota_is_told(
+    pool: dict[str, object],
+    limit: int,
+    used: int,
+    pools: tuple[str, ...],
+    refused: bool,
+    warned: bool,
+) -> None:
+    survey = with_cluster(pools=("system", *pools)).model_copy(
+        update={"quota_limit": limit, "quota_used": used}
+    )
+    wanted = settings(gpuPool=pool)
+
+    found = faults(survey, wanted)
+    assert len(found) == (1 if refused else 0)
+    if refused:
+        assert "StandardNCADSA100v4Family" in found[0]
+    else:
+        assert len(judged(survey, wanted).warnings) == (1 if warned else 0)
+
+
+def test_nothing_is_concluded_from_a_quota_that_could_not_be_read() -> None:
+    assert not faults(with_facts(quota_limit=None, quota_used=None, cores_per_node=None))
+
+
+def test_the_stacks_own_pool_is_no_reason_to_refuse_a_second_update() -> None:
+    survey = with_cluster(pools=("system", "gpu")).model_copy(
+        update={"quota_limit": 24, "quota_used": 24}
+    )
+
+    assert not faults(survey, settings())
+
+
+@pytest.mark.handles("missing-prerequisites")
+def test_everything_that_does_not_fit_is_told_in_one_message() -> None:
+    survey = with_facts(
+        unregistered=("Microsoft.Dashboard",),
+        cluster=CLUSTER.model_copy(update={"power_state": "Stopped", "identity_type": ""}),
+        grafana=GRAFANA.model_copy(update={"sku": "Essential", "caller_roles": ()}),
+        workspace=WORKSPACE.model_copy(update={"grafana_may_read": False}),
+        may_approve=False,
+        quota_limit=0,
+    )
+
+    assert len(faults(survey)) == 8
