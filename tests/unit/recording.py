@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import pulumi
 from google.protobuf import empty_pb2, json_format
 from google.protobuf.message import Message as ProtobufMessage
 from pulumi.runtime import mocks, set_all_config, set_mocks
+from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import ROOT
 from pulumi.runtime.stack import run_in_stack
 
@@ -26,7 +26,7 @@ PROJECT = "gpuobs"
 STACK = "dev"
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """Raised by an answer: the function fails."""
 
 
@@ -150,7 +150,6 @@ def record(
         set_all_config(dict(config or {}), list(secret_config))
         set_mocks(_NoMocks(), project, stack, preview, monitor=monitor)
         ROOT.set(None)
-        pulumi.runtime.settings.SETTINGS.outputs.clear()
         loop.run_until_complete(run_in_stack(lambda: _without_value(program)))
     finally:
         ROOT.set(None)
@@ -184,14 +183,14 @@ class _Monitor(mocks.MockMonitor):
     ) -> None:
         super().__init__(_NoMocks())
         self.recorded = Recorded()
-        self._answer_resource = answer_resource or (lambda kind, name, inputs: {})
-        self._answer_call = answer_call or (lambda token, arguments: {})
+        self._answer_resource = answer_resource or _no_outputs
+        self._answer_call = answer_call or _no_result
         self._preview = preview
         self._names: dict[str, str] = {}
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802 - the SDK's name
         urn = self.make_urn(request.parent, request.type, request.name)
-        response = mocks.resource_pb2.RegisterResourceResponse(urn=urn)
+        response = resource_pb2.RegisterResourceResponse(urn=urn)
         if request.type == "pulumi:pulumi:Stack":
             self._names[urn] = ""
             return response
@@ -223,11 +222,11 @@ class _Monitor(mocks.MockMonitor):
     def Invoke(self, request: Any) -> Any:  # noqa: N802 - the SDK's name
         arguments = cast("dict[str, Any]", _decoded(_dictionary(request.args)))
         self.recorded.calls.append(Call(request.tok, arguments))
-        response = mocks.resource_pb2.ResourceInvokeResponse()
+        response = resource_pb2.ResourceInvokeResponse()
         try:
             result = _encoded(dict(self._answer_call(request.tok, arguments)))
-        except Refused as refused:
-            response.failures.add(property="", reason=str(refused))
+        except RefusedError as refused:
+            cast("Any", response).failures.add(property="", reason=str(refused))
         else:
             json_format.ParseDict(result, getattr(response, "return"))
         return response
@@ -263,6 +262,14 @@ class _Monitor(mocks.MockMonitor):
 
     def _provider(self, reference: str) -> str:
         return self._names.get(reference.rpartition("::")[0], "") if reference else ""
+
+
+def _no_outputs(_type: str, _name: str, _inputs: Mapping[str, Any]) -> Answer:
+    return {}
+
+
+def _no_result(_token: str, _arguments: Mapping[str, Any]) -> Answer:
+    return {}
 
 
 def _dictionary(message: ProtobufMessage) -> dict[str, object]:

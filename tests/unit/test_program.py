@@ -19,7 +19,7 @@ from operations.requests import (
     command_line,
 )
 from tests.unit import answers
-from tests.unit.recording import Recorded, Refused, Secret, record
+from tests.unit.recording import Recorded, RefusedError, Secret, record
 
 ROOT = Path(__file__).parents[2]
 Sections = dict[str, Any]
@@ -422,7 +422,7 @@ def test_where_nothing_can_be_looked_up_a_sentence_says_why() -> None:
     class Broken(answers.Azure):
         def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
             if token.endswith(":run"):
-                raise Refused(
+                raise RefusedError(
                     'exit status 127: running "sh operations/run survey":\nno Python was found'
                 )
             return super().call(token, arguments)
