@@ -158,7 +158,7 @@ class _Api:
         return [
             series.labels
             for recording, series in self._stored
-            if recording.start + series.begins <= end
+            if recording.origin + series.begins <= end
             and recording.until(self._now) >= start
             and any(selects(selector, series.labels) for selector in selectors)
         ]
@@ -176,8 +176,8 @@ class _SelectAt:
             last_sample = min(self._at, recording.until(self._now))
             if self._at > last_sample + LOOKBACK_SECONDS or not selects(selector, series.labels):
                 continue
-            value = series.value(last_sample - recording.start)
-            if value is not None:
+            value = series.value(last_sample - recording.origin)
+            if value is not None and last_sample >= recording.start:
                 # A later recording of the same series replaces the earlier one's last samples.
                 found[tuple(sorted(series.labels.items()))] = [(series.labels, float(value))]
         return [element for elements in found.values() for element in elements]

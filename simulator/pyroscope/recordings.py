@@ -2,7 +2,7 @@
 
 A controller of the world notes the real time at which profiles begin and cease to flow from a
 cluster to its Pyroscope, and metrics to an Azure Monitor workspace. Data exist for these intervals
-only. The dates of stored data are real ones, like all dates in answers, so clients find them with
+only; profiles also end with a server that keeps them in memory. The dates of stored data are real ones, like all dates in answers, so clients find them with
 their own clock.
 
 Kept as JSON in ``world.settings["recordings"]``: a list of intervals under each signal's key.
@@ -13,7 +13,8 @@ import re
 import time
 from dataclasses import dataclass
 
-from simulator.values import JsonObject, as_number, as_object, as_objects, as_text
+from simulator.kubernetes.pyroscope_server import is_pyroscope
+from simulator.values import JsonObject, as_list, as_number, as_object, as_objects, as_text, dig
 from simulator.world import World
 
 _STORED_UNDER = "recordings"
@@ -24,6 +25,8 @@ _PROFILES = "profiles "
 class Recording:
     """One interval of observation, in seconds of the Unix epoch."""
 
+    origin: float
+    """When the workloads started, whose times count from here."""
     start: float
     end: float | None
     """None: it goes on."""
@@ -67,11 +70,19 @@ class Recorder:
                     flowing[_metrics_key(cluster_id, workspace.id)] = {}
         stored = self._stored()
         for key in {*stored, *flowing}:
-            # Profiles live as long as their server: without one there is nothing left to answer.
-            if key.startswith(_PROFILES) and key not in answering:
+            cluster_id = key.removeprefix(_PROFILES)
+            if key != cluster_id and key not in answering and not self._on_disk(cluster_id):
                 stored.pop(key, None)
             else:
                 self._follow(key, flowing.get(key))
+
+    def _on_disk(self, cluster_id: str) -> bool:
+        """Whether a Pyroscope that is down comes back with its profiles."""
+        cluster = self._world.clusters.get(cluster_id)
+        return cluster is not None and any(
+            is_pyroscope(workload) and as_list(dig(workload, "spec", "volumeClaimTemplates"))
+            for workload in cluster.of_kind("StatefulSet")
+        )
 
     def _kind(self, cluster_id: str) -> JsonObject:
         agent = _version(self._world.agent_version(cluster_id))
@@ -90,7 +101,10 @@ class Recorder:
         if last is not None:
             last["end"] = self._real_time()
         if kind is not None:
-            intervals.append({"start": self._real_time(), "end": None, **kind})
+            begin = self._real_time()
+            # What is recorded already is not allocated again: the workloads run on.
+            origin = intervals[0]["origin"] if intervals else begin
+            intervals.append({"origin": origin, "start": begin, "end": None, **kind})
         if intervals:
             self._stored()[key] = intervals
 
@@ -109,6 +123,7 @@ class Recorder:
     def _read(self, key: str) -> list[Recording]:
         return [
             Recording(
+                as_number(item.get("origin")),
                 as_number(item.get("start")),
                 None if item.get("end") is None else as_number(item.get("end")),
                 as_text(item.get("profileType")),

@@ -71,10 +71,9 @@ class ProfileStore:
         """The profiles in ``[start, end]`` whose labels are selected; never older than 7 days."""
         start_ms = max(start_ms, int(self._now() * 1000) - MAX_QUERY_LOOKBACK_MS)
         for recording in self._recordings:
-            begins = recording.start
             window = (
-                max(0.0, start_ms / 1000 - begins),
-                min(end_ms / 1000, recording.until(self._now())) - begins,
+                max(recording.start, start_ms / 1000) - recording.origin,
+                min(recording.until(self._now()), end_ms / 1000) - recording.origin,
             )
             for observed in observations(*window):
                 process = observed.process
@@ -86,7 +85,7 @@ class ProfileStore:
                     "service_name": recording.service_name,
                 }
                 if selects(selector, labels):
-                    at_ms = int((begins + observed.at) * 1000)
+                    at_ms = round((recording.origin + observed.at) * 1000)
                     yield StoredProfile(at_ms, labels, observed.stack, observed.bytes)
 
 

@@ -27,10 +27,11 @@ VERSIONS = {11: "11.6.5", 12: "12.4.1", 13: "13.0.2"}
 
 @dataclass(frozen=True)
 class Grafana:
-    """The API of the planted workspace, called with the caller's token."""
+    """The API of a workspace, called with the caller's token."""
 
     running: Running
     client: httpx.Client
+    name: str = "grafana-test"
 
     @property
     def query_endpoint(self) -> str:
@@ -44,7 +45,7 @@ class Grafana:
 
     def raw(self, method: str, path: str, body: object = None) -> httpx.Response:
         """The answer itself."""
-        return self.client.request(method, f"/grafana/grafana-test/api{path}", json=body)
+        return self.client.request(method, f"/grafana/{self.name}/api{path}", json=body)
 
 
 def assign(world: World, role: str, scope: str, principal: str, *, effective: bool = True) -> None:
@@ -100,13 +101,10 @@ def plant(
 
 
 @contextmanager
-def serving(
-    home: Path, world: World | None, *, faults: Sequence[JsonObject] = ()
-) -> Generator[Grafana]:
-    """The simulator on a planted world (None: the one left in ``home``), through its Grafana."""
+def serving(home: Path, world: World, *, faults: Sequence[JsonObject] = ()) -> Generator[Grafana]:
+    """The simulator on a planted world, seen through its Grafana."""
     home.mkdir(parents=True, exist_ok=True)
-    if world is not None:
-        world.save(home / "world.json")
+    world.save(home / "world.json")
     with running(home, faults=faults) as started, started.client(AUDIENCE) as client:
         yield Grafana(started, client)
 
@@ -117,5 +115,6 @@ def age(home: Path, seconds: float) -> None:
     world = as_object(json.loads(file.read_text()))
     for intervals in as_object(dig(world, "settings", "recordings")).values():
         for interval in as_objects(intervals):
-            interval["start"] = as_number(interval["start"]) - seconds
+            for key in ("origin", "start"):
+                interval[key] = as_number(interval[key]) - seconds
     file.write_text(json.dumps(world))

@@ -191,7 +191,9 @@ def test_the_same_window_answers_the_same_bytes_and_adjacent_windows_add_up() ->
 
 def test_a_store_holds_nothing_from_before_the_recording_or_after_its_end() -> None:
     begun = 1_700_000_000.0
-    recording = Recording(begun, begun + 90, "process_cpu:malloc:bytes::", "inspektor-gadget")
+    recording = Recording(
+        begun, begun, begun + 90, "process_cpu:malloc:bytes::", "inspektor-gadget"
+    )
     store = ProfileStore([recording], now=lambda: begun + 10_000)
     times = [stored.at_ms / 1000 for stored in store.read(0, 2**62)]
     assert times, "the recording has data"
@@ -201,7 +203,9 @@ def test_a_store_holds_nothing_from_before_the_recording_or_after_its_end() -> N
 
 def test_a_store_is_not_read_further_back_than_seven_days() -> None:
     begun = 1_700_000_000.0
-    recording = Recording(begun, begun + 90, "process_cpu:malloc:bytes::", "inspektor-gadget")
+    recording = Recording(
+        begun, begun, begun + 90, "process_cpu:malloc:bytes::", "inspektor-gadget"
+    )
     store = ProfileStore([recording], now=lambda: begun + 8 * 86400)
     assert not list(store.read(0, 2**62))
 
