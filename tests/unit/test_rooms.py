@@ -95,7 +95,8 @@ def test_the_network_module_of_azure_native_is_never_loaded() -> None:
     # It costs a preview more to import than everything else together.
     script = (
         "import sys, infra.program; "
-        "print([m for m in ('pulumi_azure_native.network.private_link_service', 'pulumi_kubernetes.core.v1', "
+        "print([m for m in ('pulumi_azure_native.network.private_link_service', "
+        "'pulumi_kubernetes.core.v1', "
         "'azure.identity', 'httpx', 'numpy') if m in sys.modules])"
     )
     ran = subprocess.run(
