@@ -2,8 +2,8 @@
 
 A controller of the world notes the real time at which profiles begin and cease to flow from a
 cluster to its Pyroscope, and metrics to an Azure Monitor workspace. Data exist for these intervals
-only; profiles also end with a server that keeps them in memory. The dates of stored data are real ones, like all dates in answers, so clients find them with
-their own clock.
+only; profiles also end with a server that keeps them in memory. The dates of stored data are real
+ones, like all dates in answers, so clients find them with their own clock.
 
 Kept as JSON in ``world.settings["recordings"]``: a list of intervals under each signal's key.
 """
