@@ -2,46 +2,49 @@
 
 ``import pulumi.runtime.proto`` runs the whole SDK's ``__init__``, which costs every plugin 0.15 s
 at every start, and the engine starts each plugin anew for every preview and every update. The
-stubs need none of it, so the two parent packages are registered empty before they are imported.
-A process that uses the SDK itself must import it first (then nothing is registered).
+stubs need none of it, so the two parent packages stand there empty while they are imported, and
+are forgotten again: a later ``import pulumi`` in the same process is the real one.
 """
 
 import importlib.util
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 
-def _register_empty(name: str, folder: Path) -> None:
-    if name not in sys.modules:
-        package = ModuleType(name)
-        package.__path__ = [str(folder)]
-        sys.modules[name] = package
-
-
-def _without_sdk() -> None:
-    if "pulumi" in sys.modules:
-        return
+@contextmanager
+def _empty_parents() -> Generator[None]:
     spec = importlib.util.find_spec("pulumi")
     if spec is None or spec.origin is None:
         raise ImportError("the package pulumi is not installed")
     folder = Path(spec.origin).parent
-    _register_empty("pulumi", folder)
-    _register_empty("pulumi.runtime", folder / "runtime")
+    registered: list[str] = []
+    for name, path in (("pulumi", folder), ("pulumi.runtime", folder / "runtime")):
+        if name not in sys.modules:
+            package = ModuleType(name)
+            package.__path__ = [str(path)]
+            sys.modules[name] = package
+            registered.append(name)
+    try:
+        yield
+    finally:
+        for name in registered:
+            del sys.modules[name]
 
 
-_without_sdk()
-
-from pulumi.runtime.proto import (  # noqa: E402
-    engine_pb2,
-    engine_pb2_grpc,
-    language_pb2,
-    language_pb2_grpc,
-    plugin_pb2,
-    provider_pb2,
-    provider_pb2_grpc,
-    status_pb2,
-)
+with _empty_parents():
+    from pulumi.runtime.proto import (
+        engine_pb2,
+        engine_pb2_grpc,
+        language_pb2,
+        language_pb2_grpc,
+        plugin_pb2,
+        provider_pb2,
+        provider_pb2_grpc,
+        status_pb2,
+    )
 
 __all__ = [
     "engine_pb2",

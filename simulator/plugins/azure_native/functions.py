@@ -41,7 +41,6 @@ FUNCTIONS: Final[dict[str, Read | Action]] = {
     "azure-native:monitor:getAzureMonitorWorkspace": Read(type=types.AZURE_MONITOR_WORKSPACE),
     "azure-native:monitor:getDataCollectionEndpoint": Read(type=types.DATA_COLLECTION_ENDPOINT),
     "azure-native:monitor:getDataCollectionRule": Read(type=types.DATA_COLLECTION_RULE),
-    "azure-native:authorization:getRoleAssignment": Read(type=types.ROLE_ASSIGNMENT),
     "azure-native:containerservice:listManagedClusterUserCredentials": Action(
         type=types.MANAGED_CLUSTER,
         action="listClusterUserCredential",

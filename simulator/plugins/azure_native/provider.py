@@ -180,6 +180,12 @@ class AzureNativeProvider(Provider):
         self, urn: Urn, resource_id: str, inputs: Object | None, state: Object
     ) -> tuple[str, Object, Object]:
         kind = _type(urn)
+        named: Object = {}
+        if inputs is None:
+            try:
+                named = kind.path_inputs_of(resource_id)
+            except ValueError as error:
+                raise ProviderError(str(error)) from error
         try:
             response = self._client.get(resource_id, kind.api_version)
         except ArmError as error:
@@ -188,10 +194,7 @@ class AzureNativeProvider(Provider):
             raise
         outputs = kind.outputs(response)
         if inputs is None:
-            try:
-                return resource_id, kind.inputs_from(resource_id, response), outputs
-            except ValueError as error:
-                raise ProviderError(str(error)) from error
+            return resource_id, {**kind.projected(outputs), **named}, outputs
         live = _followed(inputs, kind.projected(state), kind.projected(outputs))
         return resource_id, as_object(live), outputs
 

@@ -117,13 +117,13 @@ class ResourceType:
             if name in settable
         }
 
-    def inputs_from(self, resource_id: str, response: Object) -> Object:
-        """Inputs that describe the existing resource, for an import.
+    def path_inputs_of(self, resource_id: str) -> Object:
+        """The inputs that the id of an existing resource names.
 
         Raises:
             ValueError: the id is not one of this type.
         """
-        pattern = re.sub(r"{(resourceUri|scope)}", r"(?P<\1>.+)", self.path)
+        pattern = re.sub(r"/{(resourceUri|scope)}", r"/(?P<\1>.+)", self.path)
         pattern = re.sub(r"{(\w+)}", r"(?P<\1>[^/]+)", pattern)
         match = re.fullmatch(pattern, resource_id, re.IGNORECASE)
         if match is None:
@@ -131,8 +131,7 @@ class ResourceType:
                 f"{resource_id!r} is not the id of a {self.pulumi_type}, "
                 f"which looks like {self.path}"
             )
-        named = {key: value for key, value in match.groupdict().items() if key != "subscriptionId"}
-        return {**self.projected(self.outputs(response)), **named}
+        return {key: value for key, value in match.groupdict().items() if key != "subscriptionId"}
 
 
 def _to_arm(name: str, value: object) -> object:
