@@ -153,7 +153,7 @@ class _Service:
         outcome = Outcome(self._key, finalizer=True)
         target = f"{self._cluster.key}|{self._key}"
         if self._key not in self._state.frontends:
-            if self._world.running(target) is None:
+            if self._world.running(target, "create") is None:
                 self._world.start(LOAD_BALANCERS, "create", target, LOAD_BALANCER_SECONDS)
             outcome.pending = True
             return outcome
