@@ -51,10 +51,12 @@ class Running:
         import ssl  # noqa: PLC0415
 
         context = ssl.create_default_context(cafile=self.ca_file)
+        token = self.token(audience)
         return httpx.Client(
             base_url=self.arm_url,
             verify=context,
-            headers={"Authorization": f"Bearer {self.token(audience)}"},
+            # A machine without an identity sends none; the control interface asks for none.
+            headers={"Authorization": f"Bearer {token}"} if token else {},
             trust_env=False,
         )
 
