@@ -114,5 +114,5 @@ def conflicts(*, server: str, chart: str | None, agent: str | None) -> tuple[Con
 
 def release(version: str) -> tuple[int, int] | None:
     """Major and minor of ``version`` (``1.15.0-rc1`` is 1.15), or None where it names none."""
-    match = re.fullmatch(r"(\d{1,6})\.(\d{1,6})(\.\d+)?([-+][0-9A-Za-z.+-]*)?", version)
+    match = re.fullmatch(r"([0-9]{1,6})\.([0-9]{1,6})(\.[0-9]+)?([-+][0-9A-Za-z.+-]*)?", version)
     return (int(match[1]), int(match[2])) if match else None

@@ -77,7 +77,11 @@ class Owner(Message):
 
 
 class SurveyRequest(Message):
-    """Which existing things to look up. Every id is an ARM id; None: this stack makes it."""
+    """Which things to look up, by their ARM ids; None: not asked.
+
+    Things that this stack makes are asked for too: absent before the first update, and perhaps
+    stopped or upgraded by hand after it.
+    """
 
     subscription_id: str | None = None
     """None: the subscription of ``provider_subscription_id``."""

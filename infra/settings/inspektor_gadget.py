@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from infra.settings.section import Broken, Section, Stringified
 from infra.settings.types import ExtensionName, ReleaseTrain, Version
@@ -27,6 +27,13 @@ class AzureMonitorMetrics(StrEnum):
     OFF = "off"
 
 
+def _switch(value: object) -> object:
+    """YAML's older readers take ``on`` and ``off`` for booleans."""
+    if isinstance(value, bool):
+        return AzureMonitorMetrics.ON if value else AzureMonitorMetrics.OFF
+    return value
+
+
 class InspektorGadgetSettings(Section):
     """The agent that records GPU memory allocations."""
 
@@ -41,7 +48,9 @@ class InspektorGadgetSettings(Section):
     settings: Mapping[str, Annotated[str, Stringified()]] = Field(default_factory=dict)
     """Settings of the extension, such as `inspektor-gadget.config.daemonLogLevel`. Azure adds and
     never removes: a key that is taken out here stays on the extension."""
-    azure_monitor: AzureMonitorMetrics = AzureMonitorMetrics.AUTO
+    azure_monitor: Annotated[AzureMonitorMetrics, BeforeValidator(_switch)] = (
+        AzureMonitorMetrics.AUTO
+    )
     """Send metrics to Azure Monitor: `auto` does where the cluster's metrics add-on is on."""
 
     def broken_rules(self) -> Iterable[Broken]:

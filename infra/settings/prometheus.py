@@ -18,7 +18,7 @@ def _plain_url(value: object) -> object:
             "leave them out; give Grafana its credentials in Grafana",
         )
     if isinstance(value, str) and not re.fullmatch(
-        r"https?://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9a-fA-F:.]+\])(:\d{1,5})?"
+        r"https?://([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|\[[0-9a-fA-F:.]+\])(:[0-9]{1,5})?"
         r"(/[^\s?#]*)?",
         value,
     ):

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field
 
 from infra.compatibility import DEFAULT_CHART, DEFAULT_SERVER
 from infra.settings.chart_values import broken_values, lookup, with_texts
-from infra.settings.section import Broken, Section, Text
+from infra.settings.section import Broken, Section, Text, as_mapping, stringified
 from infra.settings.types import (
     AddressCount,
     AutoApproval,
@@ -32,7 +32,7 @@ SMALLEST_DISK_GIB = 50
 OciReference = Annotated[
     str,
     Text(
-        pattern=r"oci://[^\s/:@]+(:\d+)?(/[^\s/:@]+)+",
+        pattern=r"oci://[^\s/:@]+(:[0-9]+)?(/[^\s/:@]+)+",
         rule="oci://HOST/PATH, without a tag",
         why="Helm does not find the chart.",
         fix=f"write e.g. {DEFAULT_OCI_CHART}; its version goes into `version`",
@@ -66,6 +66,18 @@ ChartPath = Annotated[
     ),
 ]
 Texts = BeforeValidator(with_texts)
+QUANTITY_PATTERN = r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?"
+"""A quantity of a pod's resources, such as ``500m`` or ``4Gi``."""
+
+
+def _toleration(value: object) -> object:
+    """Kubernetes takes only texts as key and value; YAML reads ``value: true`` as a boolean."""
+    mapping = as_mapping(value)
+    if mapping is None:
+        return value
+    return {
+        key: stringified(item) if key in ("key", "value") else item for key, item in mapping.items()
+    }
 
 
 class ChartSettings(Section):
@@ -199,7 +211,7 @@ class PyroscopeSettings(Section):
     """The server's resource requests and limits, as in a pod."""
     node_selector: Mapping[str, LabelValue] = Field(default_factory=dict)
     """Labels of the nodes it may run on."""
-    tolerations: Sequence[Annotated[Mapping[str, Any], Texts]] = ()
+    tolerations: Sequence[Annotated[Mapping[str, Any], BeforeValidator(_toleration)]] = ()
     """Taints it tolerates, as in a pod."""
     affinity: Annotated[Mapping[str, Any], Texts] = Field(default_factory=dict)
     """Its affinity, as in a pod."""
@@ -215,6 +227,7 @@ class PyroscopeSettings(Section):
         """Chart values, scheduling and the disk's size."""
         yield from broken_values(self.values)
         yield from _pod_fields("resources", self.resources, ("requests", "limits", "claims"))
+        yield from _quantities(self.resources)
         yield from _pod_fields(
             "affinity", self.affinity, ("nodeAffinity", "podAffinity", "podAntiAffinity")
         )
@@ -224,6 +237,7 @@ class PyroscopeSettings(Section):
                 toleration,
                 ("key", "operator", "value", "effect", "tolerationSeconds"),
             )
+            yield from _choices(f"tolerations[{number}]", toleration)
         if (disk := self.storage.disk) is not None:
             gibibytes = _gibibytes(disk.size)
             free = lookup(self.values, "pyroscope.structuredConfig.pyroscopedb.min_free_disk_gb")
@@ -251,11 +265,42 @@ def _pod_fields(at: str, value: Mapping[str, object], known: tuple[str, ...]) ->
             )
 
 
+def _quantities(resources: Mapping[str, object]) -> Iterable[Broken]:
+    for kind in ("requests", "limits"):
+        for name, quantity in (as_mapping(resources.get(kind)) or {}).items():
+            if isinstance(quantity, bool) or not re.fullmatch(QUANTITY_PATTERN, str(quantity)):
+                yield Broken(
+                    fields=(f"resources.{kind}.{name}",),
+                    value=quantity,
+                    rule="a Kubernetes quantity, such as 500m or 4Gi",
+                    why="Kubernetes refuses the pod.",
+                    fix="write a number with a unit: m, Ki, Mi, Gi, ...",
+                )
+
+
+_TOLERATION_CHOICES = {
+    "operator": ("Exists", "Equal"),
+    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
+}
+
+
+def _choices(at: str, toleration: Mapping[str, object]) -> Iterable[Broken]:
+    for key, known in _TOLERATION_CHOICES.items():
+        if key in toleration and toleration[key] not in known:
+            yield Broken(
+                fields=(f"{at}.{key}",),
+                value=toleration[key],
+                rule=f"one of {', '.join(known)}",
+                why="Kubernetes refuses the pod.",
+                fix="write one of these, with the same capitals",
+            )
+
+
 _UNITS = {"k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4, "P": 1000**5}
 _BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 
 def _gibibytes(quantity: str) -> float:
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(\w+)", quantity)
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(\w+)", quantity)
     assert match is not None  # noqa: S101 - the type Quantity says so
     return float(match[1]) * (_UNITS | _BINARY_UNITS)[match[2]] / 2**30

@@ -63,7 +63,7 @@ SubnetId = Annotated[
 SubnetName = Annotated[
     str,
     Text(
-        pattern=r"\w([\w.-]{0,78}\w)?",
+        pattern=r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
         rule="a subnet's name (1 to 80 characters), not its ARM id",
         why="the AKS cloud controller looks for a subnet of that name in the cluster's network and "
         "makes no private link when there is none.",
@@ -85,7 +85,7 @@ ClusterName = Annotated[
 KubernetesVersion = Annotated[
     str,
     Text(
-        pattern=r"\d+\.\d+(\.\d+)?",
+        pattern=r"[0-9]+\.[0-9]+(\.[0-9]+)?",
         rule='a version such as "1.33" or "1.33.2"',
         why="AKS refuses anything else.",
         fix="write one of `az aks get-versions --location REGION --output table`, in quotes",
@@ -103,7 +103,7 @@ VmSize = Annotated[
 GpuVmSize = Annotated[
     str,
     Text(
-        pattern=r"Standard_N[CDV](?!\d+as_v4$)(?![A-Za-z0-9]*_MI300X)[A-Za-z0-9_-]*",
+        pattern=r"Standard_N[CDV](?![0-9]+as_v4$)(?![A-Za-z0-9]*_MI300X)[A-Za-z0-9_-]*",
         rule="a VM size with NVIDIA GPUs: Standard_NC..., Standard_ND..., Standard_NV...",
         why="only CUDA's allocations are recorded: on another GPU, or on none, the flame graph "
         "stays empty.",
@@ -216,7 +216,7 @@ ReleaseTrain = Annotated[
 Version = Annotated[
     str,
     Text(
-        pattern=r"\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?",
+        pattern=r"[0-9]+\.[0-9]+\.[0-9]+([-+][0-9A-Za-z.+-]+)?",
         rule='one full version, such as "1.15.0"; no range, no `latest`',
         why="what is deployed would depend on the day.",
         fix="write the version in quotes: YAML reads 1.20 as the number 1.2",
@@ -237,7 +237,7 @@ ImageTag = Annotated[
 Quantity = Annotated[
     str,
     Text(
-        pattern=r"\d+(\.\d+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)",
+        pattern=r"[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P)",
         rule="a Kubernetes quantity with a unit, such as 50Gi",
         why="Kubernetes refuses the claim, or reads a bare number as bytes.",
         fix='write it with its unit, e.g. "50Gi"',
@@ -285,7 +285,7 @@ AddressCount = Annotated[
 Ipv4Address = Annotated[
     str,
     Text(
-        pattern=r"((25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(\.(?!$)|$)){4}",
+        pattern=r"((25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])(\.(?!$)|$)){4}",
         rule="an IPv4 address",
         why="Azure refuses the private link: it knows IPv4 only.",
         fix="write a free address of the private link's subnet, e.g. 10.224.0.40",

@@ -351,6 +351,10 @@ def test_other_annotations_are_taken(key: str) -> None:
         ({"resources": {"cpu": 1}}, "resources.cpu"),
         ({"affinity": {"nodeAfinity": {}}}, "affinity.nodeAfinity"),
         ({"tolerations": [{"keys": "x"}]}, "tolerations[0].keys"),
+        ({"tolerations": [{"operator": "exists"}]}, "tolerations[0].operator"),
+        ({"tolerations": [{"effect": "NoSchedul"}]}, "tolerations[0].effect"),
+        ({"resources": {"limits": {"memory": "4GB"}}}, "resources.limits.memory"),
+        ({"resources": {"requests": {"cpu": True}}}, "resources.requests.cpu"),
     ],
 )
 def test_a_pods_field_that_kubernetes_does_not_know_is_refused(
@@ -380,6 +384,20 @@ def test_a_small_disk_is_taken_with_a_lower_rule_on_free_space() -> None:
     lowered = values("pyroscope.structuredConfig.pyroscopedb.min_free_disk_gb", 1)
 
     assert not faults(pyroscope={"storage": {"disk": {"size": "10Gi"}}, **lowered})
+
+
+def test_scheduling_as_in_a_pod_is_taken_with_texts_where_kubernetes_wants_them() -> None:
+    server = settings(
+        pyroscope={
+            "resources": {"requests": {"cpu": 2, "memory": "4Gi"}, "limits": {"cpu": "2500m"}},
+            "tolerations": [{"key": "dedicated", "value": True, "effect": "NoSchedule"}],
+            "nodeSelector": {"system": True},
+        }
+    ).pyroscope
+
+    assert server.resources["requests"]["cpu"] == 2
+    assert server.tolerations[0]["value"] == "true"
+    assert server.node_selector == {"system": "true"}
 
 
 @pytest.mark.parametrize("size", ["50", "50GB", "lots", ""])

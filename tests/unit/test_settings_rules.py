@@ -297,6 +297,15 @@ def test_the_extensions_settings_are_texts() -> None:
     assert agent.settings == {"inspektor-gadget.hostPID": "true", "inspektor-gadget.n": "3"}
 
 
+@pytest.mark.parametrize(
+    ("value", "expected"), [("on", "on"), (True, "on"), (False, "off"), ("auto", "auto")]
+)
+def test_yaml_readers_that_take_on_for_true_mean_the_same(value: object, expected: str) -> None:
+    assert settings(inspektorGadget={"azureMonitor": value}).inspektor_gadget.azure_monitor == (
+        expected
+    )
+
+
 # --- grafana -----------------------------------------------------------------------------------
 
 
