@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Annotated, Any, cast, get_args, get_origin
 
 from infra.compatibility import AGENTS, CHARTS, SERVER_ENCODINGS, SERVERS
+from infra.examples import EXAMPLES
 from infra.names import Names, names_for
 from infra.settings import NAMESPACE, Settings
 from infra.settings.chart_values import OWNED_VALUES
@@ -60,6 +61,9 @@ def reference(example: str) -> str:
                 example.strip(),
                 "```",
                 "",
+                "## By example",
+                "",
+                *(line for title, text in EXAMPLES for line in _example(title, text)),
                 *(line for name, section in _sections() for line in _section(name, section)),
                 "## Versions that work together",
                 "",
@@ -80,6 +84,15 @@ def reference(example: str) -> str:
         ).rstrip()
         + "\n"
     )
+
+
+def _example(title: str, text: str) -> Iterator[str]:
+    yield f"{title}:"
+    yield ""
+    yield "```yaml"
+    yield text.rstrip()
+    yield "```"
+    yield ""
 
 
 def _sections() -> Iterator[tuple[str, type[Section]]]:

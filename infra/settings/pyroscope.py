@@ -8,7 +8,8 @@ from pydantic import BeforeValidator, Field
 
 from infra.compatibility import DEFAULT_CHART, DEFAULT_SERVER
 from infra.settings.chart_values import broken_values, lookup, with_texts
-from infra.settings.section import Broken, Section, Text, as_mapping, stringified
+from infra.settings.scheduling import broken_scheduling, toleration_texts
+from infra.settings.section import Broken, Section, Text
 from infra.settings.types import (
     AddressCount,
     AutoApproval,
@@ -66,18 +67,6 @@ ChartPath = Annotated[
     ),
 ]
 Texts = BeforeValidator(with_texts)
-QUANTITY_PATTERN = r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?"
-"""A quantity of a pod's resources, such as ``500m`` or ``4Gi``."""
-
-
-def _toleration(value: object) -> object:
-    """Kubernetes takes only texts as key and value; YAML reads ``value: true`` as a boolean."""
-    mapping = as_mapping(value)
-    if mapping is None:
-        return value
-    return {
-        key: stringified(item) if key in ("key", "value") else item for key, item in mapping.items()
-    }
 
 
 class ChartSettings(Section):
@@ -211,7 +200,7 @@ class PyroscopeSettings(Section):
     """The server's resource requests and limits, as in a pod."""
     node_selector: Mapping[str, LabelValue] = Field(default_factory=dict)
     """Labels of the nodes it may run on."""
-    tolerations: Sequence[Annotated[Mapping[str, Any], BeforeValidator(_toleration)]] = ()
+    tolerations: Sequence[Annotated[Mapping[str, Any], BeforeValidator(toleration_texts)]] = ()
     """Taints it tolerates, as in a pod."""
     affinity: Annotated[Mapping[str, Any], Texts] = Field(default_factory=dict)
     """Its affinity, as in a pod."""
@@ -226,18 +215,7 @@ class PyroscopeSettings(Section):
     def broken_rules(self) -> Iterable[Broken]:
         """Chart values, scheduling and the disk's size."""
         yield from broken_values(self.values)
-        yield from _pod_fields("resources", self.resources, ("requests", "limits", "claims"))
-        yield from _quantities(self.resources)
-        yield from _pod_fields(
-            "affinity", self.affinity, ("nodeAffinity", "podAffinity", "podAntiAffinity")
-        )
-        for number, toleration in enumerate(self.tolerations):
-            yield from _pod_fields(
-                f"tolerations[{number}]",
-                toleration,
-                ("key", "operator", "value", "effect", "tolerationSeconds"),
-            )
-            yield from _choices(f"tolerations[{number}]", toleration)
+        yield from broken_scheduling(self.resources, self.tolerations, self.affinity)
         if (disk := self.storage.disk) is not None:
             gibibytes = _gibibytes(disk.size)
             free = lookup(self.values, "pyroscope.structuredConfig.pyroscopedb.min_free_disk_gb")
@@ -252,48 +230,6 @@ class PyroscopeSettings(Section):
                     fix=f"write size: {least}Gi, or lower the rule: values: {{ pyroscope: "
                     "{ structuredConfig: { pyroscopedb: { min_free_disk_gb: 1 } } } }",
                 )
-
-
-def _pod_fields(at: str, value: Mapping[str, object], known: tuple[str, ...]) -> Iterable[Broken]:
-    for key in value:
-        if key not in known:
-            yield Broken(
-                fields=(f"{at}.{key}",),
-                rule=f"one of {', '.join(known)}",
-                why="Kubernetes refuses the pod, or ignores the key.",
-                fix="see the pod's field of that name in Kubernetes' reference",
-            )
-
-
-def _quantities(resources: Mapping[str, object]) -> Iterable[Broken]:
-    for kind in ("requests", "limits"):
-        for name, quantity in (as_mapping(resources.get(kind)) or {}).items():
-            if isinstance(quantity, bool) or not re.fullmatch(QUANTITY_PATTERN, str(quantity)):
-                yield Broken(
-                    fields=(f"resources.{kind}.{name}",),
-                    value=quantity,
-                    rule="a Kubernetes quantity, such as 500m or 4Gi",
-                    why="Kubernetes refuses the pod.",
-                    fix="write a number with a unit: m, Ki, Mi, Gi, ...",
-                )
-
-
-_TOLERATION_CHOICES = {
-    "operator": ("Exists", "Equal"),
-    "effect": ("NoSchedule", "PreferNoSchedule", "NoExecute"),
-}
-
-
-def _choices(at: str, toleration: Mapping[str, object]) -> Iterable[Broken]:
-    for key, known in _TOLERATION_CHOICES.items():
-        if key in toleration and toleration[key] not in known:
-            yield Broken(
-                fields=(f"{at}.{key}",),
-                value=toleration[key],
-                rule=f"one of {', '.join(known)}",
-                why="Kubernetes refuses the pod.",
-                fix="write one of these, with the same capitals",
-            )
 
 
 _UNITS = {"k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4, "P": 1000**5}

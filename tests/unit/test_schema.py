@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from infra import schema
+from infra.examples import EXAMPLES
 from infra.settings import Settings
 from infra.settings.section import Section
 from tests.unit.stack_files import CREATED, EXISTING, ROOT, error, stack
@@ -88,6 +89,16 @@ def test_the_schema_takes_what_the_settings_take(sections: dict[str, object]) ->
 def test_the_schema_refuses_what_the_settings_refuse(sections: dict[str, object]) -> None:
     assert error(sections) is not None
     assert not accepts(sections)
+
+
+@pytest.mark.parametrize(("title", "text"), EXAMPLES, ids=[title for title, _ in EXAMPLES])
+def test_every_example_of_the_reference_is_taken(title: str, text: str) -> None:
+    sections = {
+        name.removeprefix("gpuobs:"): section for name, section in yaml.safe_load(text).items()
+    }
+
+    assert error(stack(sections)) is None, title
+    assert accepts(stack(sections))
 
 
 def test_other_packages_configuration_is_none_of_the_schemas_business() -> None:

@@ -1,0 +1,79 @@
+"""Settings by example, for the reference: each is the change of a stack file for one wish."""
+
+EXAMPLES: tuple[tuple[str, str], ...] = (
+    (
+        "Spot nodes that come and go with the work",
+        """\
+gpuobs:gpuPool:
+  autoscaling: { min: 0, max: 4 }
+  spot: {}
+""",
+    ),
+    (
+        "The cluster has a GPU pool already",
+        """\
+gpuobs:gpuPool:
+  enabled: false
+""",
+    ),
+    (
+        "The GPU Operator brings driver and device plugin",
+        """\
+gpuobs:gpuPool:
+  driver: None
+  devicePlugin: false
+""",
+    ),
+    (
+        "Profiles that survive a restart of Pyroscope",
+        """\
+gpuobs:pyroscope:
+  storage: { disk: { size: 100Gi } }
+  resources: { requests: { cpu: 1, memory: 4Gi }, limits: { memory: 8Gi } }
+""",
+    ),
+    (
+        "A mirror of the chart and the image",
+        """\
+gpuobs:pyroscope:
+  chart: { oci: "oci://registry.example.com/helm/pyroscope" }
+  values:
+    pyroscope: { image: { repository: registry.example.com/grafana/pyroscope } }
+""",
+    ),
+    (
+        "The cluster's node resource group is locked",
+        """\
+gpuobs:pyroscope:
+  privateLink: { resourceGroup: rg-private-links }
+""",
+    ),
+    (
+        "A Prometheus of your own, or no metrics at all (leave the section out)",
+        """\
+gpuobs:prometheus:
+  url: https://prometheus.example.com
+""",
+    ),
+    (
+        "One version of the agent, and its settings",
+        """\
+gpuobs:inspektorGadget:
+  version: "0.53.0"
+  autoUpgrade: false
+  settings: { inspektor-gadget.config.daemonLogLevel: debug }
+""",
+    ),
+    (
+        "A team that may look at the dashboard",
+        """\
+gpuobs:grafana:
+  folder: GPU memory
+  roleAssignments:
+    - principalId: 00000000-0000-0000-0000-000000000000
+      principalType: Group
+      role: Viewer
+""",
+    ),
+)
+"""Title and YAML; a test reads every one of them."""
