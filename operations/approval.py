@@ -134,7 +134,9 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> PrivateE
         provisioning = connection.properties and connection.properties.provisioning_state
         if provisioning in ("Updating", "Deleting"):
             raise OperationError(
-                ExitCode.BUSY, f"connection {connection.name} is {provisioning}", transient=True
+                ExitCode.BUSY,
+                f"connection {connection.name} is {private_link.text_of(provisioning)}",
+                transient=True,
             )
         if status == "Approved" and provisioning == "Failed":
             raise OperationError(

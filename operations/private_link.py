@@ -4,6 +4,8 @@ It has no resource in the program: it follows from the Service of the Pyroscope 
 operations hold the program until Azure Resource Manager says that it is there, or gone.
 """
 
+from enum import Enum
+
 from azure.mgmt.network.models import PrivateEndpointConnection, PrivateLinkService
 
 from operations.azure import ResourceId, azure_errors, is_absent
@@ -32,7 +34,7 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
     def look() -> ReadyPrivateLink:
         service = read(session, resource)
         properties = service.properties
-        state = str(properties.provisioning_state or "unknown") if properties else "unknown"
+        state = text_of(properties.provisioning_state) if properties else "unknown"
         if state == "Succeeded" and properties:
             return ReadyPrivateLink(id=request.id, alias=properties.alias or "")
         if state == "Failed":
@@ -125,6 +127,12 @@ def endpoint_of(connection: PrivateEndpointConnection) -> str:
     """ARM id of the private endpoint at the other side."""
     endpoint = connection.properties.private_endpoint if connection.properties else None
     return (endpoint.id if endpoint else "") or ""
+
+
+def text_of(value: object) -> str:
+    """The service's own word: the SDK hands a known one out as a member of an enum."""
+    word = value.value if isinstance(value, Enum) else value
+    return str(word or "unknown")
 
 
 def state_of(connection: PrivateEndpointConnection) -> tuple[str, str]:
