@@ -15,15 +15,12 @@ OLDEST_CURRENT_MAJOR_VERSION = 12
 
 def check_grafana(settings: Settings, place: Place, grafana: GrafanaFacts) -> Iterator[Finding]:
     """What keeps a workspace that is there from being used; also one that this stack made."""
-    if grafana.provisioning_state not in ("Succeeded", ""):
-        ended = grafana.provisioning_state in ("Failed", "Canceled")
+    state = grafana.provisioning_state
+    if state not in ("Succeeded", "Failed", "Canceled", ""):
         yield place.fault(
-            rule=f"must be ready; it is {grafana.provisioning_state}",
-            why="Azure makes no private endpoint in a workspace that is not ready, and one thing "
-            "at a time.",
-            fix="see its activity log in the Azure portal for the reason, and mend it"
-            if ended
-            else f"wait for it (az resource wait --updated --ids {place.id}), then repeat",
+            rule=f"must be ready; it is {state}",
+            why="Azure takes one change of a workspace at a time.",
+            fix=f"wait for it (az resource wait --updated --ids {place.id}), then repeat",
         )
     asked = settings.grafana.create
     live = _major(grafana)
@@ -41,6 +38,13 @@ def _check_existing(
     settings: Settings, place: Place, grafana: GrafanaFacts, live: int | None
 ) -> Iterator[Finding]:
     existing = settings.grafana.existing
+    # One that this stack made is mended by the next update; one of others' is theirs to mend.
+    if grafana.provisioning_state in ("Failed", "Canceled"):
+        yield place.fault(
+            rule=f"must be ready; its last change ended as {grafana.provisioning_state}",
+            why="Azure makes no private endpoint in such a workspace.",
+            fix="see its activity log in the Azure portal for the reason, and mend it",
+        )
     if grafana.sku and grafana.sku.lower() != "standard":
         yield place.fault(
             rule=f"must be of tier Standard; it is {grafana.sku}",

@@ -71,6 +71,9 @@ def load(sections: Mapping[str, object], secret_sections: Collection[str] = ()) 
 
 
 def _parsed(text: str) -> object:
+    # A section without a value reaches the program as an empty text.
+    if not text:
+        return None
     try:
         return json.loads(text)
     except ValueError:

@@ -509,6 +509,10 @@ def test_a_grafana_that_is_not_ready_is_told(state: str) -> None:
     assert state in fault(with_grafana(provisioning_state=state))
 
 
+def test_a_grafana_of_the_stacks_own_that_failed_is_left_to_the_next_update() -> None:
+    assert not faults(with_grafana(provisioning_state="Failed"), settings(CREATED))
+
+
 def test_a_caller_without_grafanas_role_is_told_the_line_that_gives_it() -> None:
     text = fault(with_grafana(caller_roles=(Role.GRAFANA_EDITOR.value,)))
 

@@ -271,10 +271,16 @@ def test_sections_are_taken_from_the_flat_configuration_of_a_program() -> None:
     flat = {
         "gpuobs:cluster": json.dumps(EXISTING["cluster"]),
         "gpuobs:oops": "text",
+        "gpuobs:prometheus": "",
         "azure-native:location": "westeurope",
     }
 
-    assert sections_of(flat) == {"cluster": EXISTING["cluster"], "oops": "text"}
+    assert sections_of(flat) == {
+        "cluster": EXISTING["cluster"],
+        "oops": "text",
+        "prometheus": None,
+    }
+    assert load({**EXISTING, "prometheus": None}) == load(EXISTING)
 
 
 # --- properties --------------------------------------------------------------------------------
