@@ -184,12 +184,9 @@ class _SelectAt:
 
 
 def _stored_series(world: World, workspace: Resource) -> Iterator[tuple[Recording, Series]]:
-    recorder = Recorder(world)
-    for cluster_id in world.clusters:
-        cluster_name = cluster_id.rsplit("/", 1)[-1]
-        for recording in recorder.metrics(cluster_id, workspace.id):
-            for series in series_of(cluster_name):
-                yield recording, series
+    for cluster_id, recording in Recorder(world).metrics(workspace.id):
+        for series in series_of(cluster_id.rsplit("/", 1)[-1]):
+            yield recording, series
 
 
 def _parameters(request: Request) -> list[tuple[str, str]]:

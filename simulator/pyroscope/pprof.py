@@ -75,7 +75,7 @@ def to_json(profile: Profile) -> dict[str, object]:
             for number in range(1, len(profile.functions) + 1)
         ],
         "function": [
-            {"id": str(number), "name": str(name)}
+            {"id": str(number), **({"name": str(name)} if name else {})}
             for number, name in enumerate(profile.functions, start=1)
         ],
         "stringTable": profile.strings,

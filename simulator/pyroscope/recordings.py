@@ -11,6 +11,7 @@ Kept as JSON in ``world.settings["recordings"]``: a list of intervals under each
 import math
 import re
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from simulator.kubernetes.pyroscope_server import is_pyroscope
@@ -18,7 +19,8 @@ from simulator.values import JsonObject, as_list, as_number, as_object, as_objec
 from simulator.world import World
 
 _STORED_UNDER = "recordings"
-_PROFILES = "profiles "
+_PROFILES = "profiles of "
+_METRICS = " to "
 
 
 @dataclass(frozen=True)
@@ -52,9 +54,13 @@ class Recorder:
         """The recordings of a cluster's profiles, oldest first."""
         return self._read(_profiles_key(cluster_id))
 
-    def metrics(self, cluster_id: str, workspace_id: str) -> list[Recording]:
-        """The recordings of a cluster's metrics in a workspace, oldest first."""
-        return self._read(_metrics_key(cluster_id, workspace_id))
+    def metrics(self, workspace_id: str) -> Iterator[tuple[str, Recording]]:
+        """The recordings of metrics in a workspace with their clusters, the oldest of each first."""
+        end = _metrics_key("", workspace_id)
+        for key in self._stored():
+            if key.endswith(end):
+                cluster_id = key.removesuffix(end)
+                yield from ((cluster_id, recording) for recording in self._read(key))
 
     def _note(self) -> None:
         world = self._world
@@ -70,11 +76,16 @@ class Recorder:
                     flowing[_metrics_key(cluster_id, workspace.id)] = {}
         stored = self._stored()
         for key in {*stored, *flowing}:
-            cluster_id = key.removeprefix(_PROFILES)
-            if key != cluster_id and key not in answering and not self._on_disk(cluster_id):
-                stored.pop(key, None)
-            else:
+            if key in answering or self._is_kept(key):
                 self._follow(key, flowing.get(key))
+            else:
+                stored.pop(key, None)
+
+    def _is_kept(self, key: str) -> bool:
+        """Whether what was recorded still is somewhere though its server may be down."""
+        if key.startswith(_PROFILES):
+            return self._on_disk(key.removeprefix(_PROFILES))
+        return self._world.get(key.partition(_METRICS)[2]) is not None
 
     def _on_disk(self, cluster_id: str) -> bool:
         """Whether a Pyroscope that is down comes back with its profiles."""
@@ -153,4 +164,4 @@ def _profiles_key(cluster_id: str) -> str:
 
 
 def _metrics_key(cluster_id: str, workspace_id: str) -> str:
-    return f"metrics {cluster_id.lower()} {workspace_id.lower()}"
+    return f"{cluster_id.lower()}{_METRICS}{workspace_id.lower()}"

@@ -86,7 +86,9 @@ class ProfileStore:
                 }
                 if selects(selector, labels):
                     at_ms = round((recording.origin + observed.at) * 1000)
-                    yield StoredProfile(at_ms, labels, observed.stack, observed.bytes)
+                    # The agent joins a stack's frames and splits them again, which leaves an empty
+                    # one at its root.
+                    yield StoredProfile(at_ms, labels, ("", *observed.stack), observed.bytes)
 
 
 def _type_labels(recording: Recording) -> dict[str, str]:

@@ -183,7 +183,8 @@ def test_a_merged_profile_holds_every_byte(pyroscope: Pyroscope) -> None:
     status, profile = pyroscope.post("SelectMergeProfile", _select())
     strings = texts(profile["stringTable"])
     functions = {
-        item["id"]: strings[int(as_text(item["name"]))] for item in as_objects(profile["function"])
+        item["id"]: strings[int(as_text(item.get("name"), "0"))]
+        for item in as_objects(profile["function"])
     }
     samples = as_objects(profile["sample"])
     total = sum(int(texts(item["value"])[0]) for item in samples)
@@ -193,6 +194,7 @@ def test_a_merged_profile_holds_every_byte(pyroscope: Pyroscope) -> None:
     largest = max(samples, key=lambda item: int(texts(item["value"])[0]))
     leaf = texts(largest["locationId"])[0]
     assert functions[leaf] == ALLOCATOR, "the innermost frame comes first"
+    assert functions[texts(largest["locationId"])[-1]] == "", "the agent leaves an empty root"
     assert [
         strings[int(as_text(profile_type[key]))]
         for profile_type in as_objects(profile["sampleType"])
