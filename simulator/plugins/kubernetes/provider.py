@@ -223,8 +223,8 @@ class KubernetesProvider(Provider):
                 return
             raise ProviderError(
                 f"configured Kubernetes cluster is unreachable: {self._unreachable}. If the "
-                "cluster has been deleted, you can edit the pulumi state to remove this resource or retry "
-                f'with the {DELETE_ANYWAY_VARIABLE} environment variable set to "true"'
+                "cluster has been deleted, you can edit the pulumi state to remove this resource "
+                f'or retry with the {DELETE_ANYWAY_VARIABLE} environment variable set to "true"'
             )
         self._guarded(
             lambda: self._objects.delete(_kind(urn), resource_id, self._default_namespace, timeout)

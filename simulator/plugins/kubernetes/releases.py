@@ -100,6 +100,12 @@ class Releases:
         try:
             release = self._put(inputs, upgrade=False)
         except ReleaseFailedError as failure:
+            if inputs.get("atomic"):
+                self.delete(inputs)
+                raise ProviderError(
+                    f"release {as_text(inputs.get('name'))} failed, and has been uninstalled due "
+                    f"to atomic being set: {failure}"
+                ) from failure
             found = self._client.find(_path(inputs))
             if found is None:
                 raise ProviderError(str(failure)) from failure
@@ -114,13 +120,15 @@ class Releases:
         return release_id, _outputs(inputs, release)
 
     def update(self, inputs: Object) -> Object:
-        """Upgrade; the outputs.
+        """Upgrade; the outputs. Rolling back a failed one is not simulated.
 
         Raises:
             PartialError: upgraded, and failed: the new inputs stay in state.
             ProviderError: not upgraded.
         """
         release_id = _id(inputs)
+        if inputs.get("atomic"):
+            raise ProviderError("the simulator's kubernetes plugin cannot upgrade atomically")
         try:
             return _outputs(inputs, self._put(inputs, upgrade=True))
         except ReleaseFailedError as failure:
@@ -204,7 +212,6 @@ class Releases:
             "values": inputs.get("values") or {},
             "createNamespace": bool(inputs.get("createNamespace")),
             "timeout": _timeout(inputs),
-            "atomic": bool(inputs.get("atomic")),
             "cleanupOnFail": bool(inputs.get("cleanupOnFail")),
         }
         if local is not None:
