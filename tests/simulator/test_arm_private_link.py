@@ -1,0 +1,267 @@
+"""The private link, step by step: what each step changes, and what it does not."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from azure.core.exceptions import HttpResponseError
+from azure.identity import DefaultAzureCredential
+from azure.mgmt.dashboard import DashboardManagementClient
+from azure.mgmt.network import NetworkManagementClient
+
+from simulator.arm.private_link import ENDPOINT_SUBSCRIPTION
+from simulator.seed import SUBSCRIPTION_ID
+from simulator.values import as_text, dig
+from tests.simulator.azure import (
+    CLUSTER,
+    ENDPOINT,
+    GRAFANA,
+    NODE_GROUP,
+    PLS,
+    Azure,
+    Kubernetes,
+    pyroscope_values,
+)
+
+STATE = ("properties", "connectionState", "status")
+ADDRESS = ("properties", "privateLinkServicePrivateIP")
+
+
+@pytest.fixture
+def kubernetes(azure: Azure) -> Kubernetes:
+    cluster = Kubernetes(azure)
+    cluster.make_namespace()
+    return cluster
+
+
+@pytest.fixture
+def sdk_environment(azure: Azure, monkeypatch: pytest.MonkeyPatch) -> Iterator[Azure]:
+    for name in list(os.environ):
+        if name.startswith(("AZURE_", "MSI_", "IDENTITY_")):
+            monkeypatch.delenv(name)
+    for name, value in azure.server.environment.items():
+        monkeypatch.setenv(name, value)
+    yield azure
+
+
+def deploy(kubernetes: Kubernetes, **annotations: object) -> None:
+    release = kubernetes.release(pyroscope_values(**annotations))
+    assert release["status"] == "deployed", release
+
+
+def test_a_link_is_approved_on_one_side_and_shows_on_the_other_after_the_refresh_only(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    made = azure.make_endpoint()
+    assert dig(made, *STATE) == "Pending"
+    assert dig(made, *ADDRESS) is None
+
+    assert azure.decide("Approved").status_code == 200
+    assert dig(azure.get(ENDPOINT), *STATE) == "Pending"
+    assert dig(azure.get(ENDPOINT), *ADDRESS) is None
+
+    azure.refresh()
+    assert dig(azure.get(ENDPOINT), *STATE) == "Approved"
+    assert as_text(dig(azure.get(ENDPOINT), *ADDRESS)).startswith("10.")
+
+
+def test_a_refresh_before_the_approval_changes_nothing(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    azure.refresh()
+    assert dig(azure.get(ENDPOINT), *STATE) == "Pending"
+    assert dig(azure.get(ENDPOINT), *ADDRESS) is None
+
+
+def test_the_connection_names_the_endpoint_in_microsofts_subscription(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    (connection,) = azure.connections()
+    endpoint = as_text(dig(connection, "properties", "privateEndpoint", "id"))
+    assert endpoint.endswith("/privateEndpoints/grafana-grafana-dev-pyroscope-mpe")
+    assert endpoint.startswith(f"/subscriptions/{ENDPOINT_SUBSCRIPTION}/")
+    assert as_text(dig(connection, "properties", "linkIdentifier")).isdigit()
+
+
+def test_two_endpoints_on_one_service_are_two_connections(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    azure.make_endpoint(f"{GRAFANA}/managedPrivateEndpoints/pyroscope-mpe2")
+    assert len(azure.connections()) == 2
+    azure.decide("Approved", 0)
+    azure.refresh()
+    assert dig(azure.get(ENDPOINT), *STATE) == "Approved"
+    other = azure.get(f"{GRAFANA}/managedPrivateEndpoints/pyroscope-mpe2")
+    assert dig(other, *STATE) == "Pending"
+
+
+def test_an_approved_connection_cannot_be_approved_again_but_can_be_rejected_for_good(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    azure.decide("Approved")
+    assert azure.decide("Approved").status_code == 400
+    assert azure.decide("Rejected").status_code == 200
+    azure.refresh()
+    assert dig(azure.get(ENDPOINT), *STATE) == "Rejected"
+    assert dig(azure.get(ENDPOINT), *ADDRESS) is None
+    assert azure.decide("Approved").status_code == 400
+
+
+def test_a_removed_connection_disconnects_its_endpoint_and_a_removed_endpoint_its_connection(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    name = as_text(azure.connections()[0].get("name"))
+    azure.delete(f"{PLS}/privateEndpointConnections/{name}")
+    azure.refresh()
+    assert dig(azure.get(ENDPOINT), *STATE) == "Disconnected"
+    azure.delete(ENDPOINT)
+    azure.make_endpoint()
+    assert len(azure.connections()) == 1
+    azure.delete(ENDPOINT)
+    assert azure.connections() == []
+
+
+def test_a_service_with_connections_is_neither_deleted_nor_released(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    assert azure.call("DELETE", PLS).status_code == 400
+    release = kubernetes.uninstall()
+    assert release["status"] == "failed"
+    assert "v1/Service/gadget/pyroscope" in as_text(release["message"])
+    assert any("grafana-grafana-dev-pyroscope-mpe" in item for item in kubernetes.events())
+
+    azure.delete(ENDPOINT)
+    assert kubernetes.uninstall() == {}
+    assert azure.call("GET", PLS).status_code == 404
+
+
+def test_a_visibility_without_grafanas_subscription_blocks_the_endpoint(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes, pls_visibility=SUBSCRIPTION_ID)
+    assert dig(azure.make_endpoint(), "properties", "provisioningState") == "Failed"
+    assert azure.connections() == []
+
+
+@pytest.mark.parametrize(
+    ("approval", "visibility", "state"),
+    [
+        (ENDPOINT_SUBSCRIPTION, "*", "Approved"),
+        (f"{SUBSCRIPTION_ID} {ENDPOINT_SUBSCRIPTION}", "*", "Approved"),
+        (f"{SUBSCRIPTION_ID},{ENDPOINT_SUBSCRIPTION}", "*", "Pending"),
+        (ENDPOINT_SUBSCRIPTION, ENDPOINT_SUBSCRIPTION, "Pending"),
+        ("*", "*", "Pending"),
+    ],
+)
+def test_auto_approval_matches_subscriptions_between_spaces_where_everybody_may_look(
+    azure: Azure, kubernetes: Kubernetes, approval: str, visibility: str, state: str
+) -> None:
+    deploy(kubernetes, pls_auto_approval=approval, pls_visibility=visibility)
+    azure.make_endpoint()
+    (connection,) = azure.connections()
+    shown = dig(connection, "properties", "privateLinkServiceConnectionState", "status")
+    assert shown == state
+
+
+def test_an_endpoint_to_a_service_that_is_not_there_fails(azure: Azure) -> None:
+    made = azure.make_endpoint()
+    assert dig(made, "properties", "provisioningState") == "Failed"
+
+
+def test_inputs_of_an_endpoint_never_change_but_its_tags_do(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    properties = {"privateLinkResourceId": PLS, "requestMessage": "another"}
+    answer = azure.call("PUT", ENDPOINT, {"location": "westeurope", "properties": properties})
+    assert answer.status_code == 400
+    assert azure.call("PATCH", ENDPOINT, {"tags": {"a": "b"}}).status_code == 200
+    assert azure.get(ENDPOINT)["tags"] == {"a": "b"}
+
+
+@pytest.mark.parametrize("name", ["ab", "a" * 21, "-ab", "a_b"])
+def test_an_endpoints_name_has_3_to_20_letters_digits_and_hyphens(azure: Azure, name: str) -> None:
+    body = {"location": "westeurope", "properties": {"privateLinkResourceId": PLS}}
+    answer = azure.call("PUT", f"{GRAFANA}/managedPrivateEndpoints/{name}", body)
+    assert answer.status_code == 400
+
+
+def test_the_official_clients_approve_and_refresh(
+    sdk_environment: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    sdk_environment.make_endpoint()
+    arm_url = sdk_environment.server.arm_url
+    group = NODE_GROUP.rsplit("/", 1)[-1]
+    with (
+        DefaultAzureCredential() as credential,
+        NetworkManagementClient(credential, SUBSCRIPTION_ID, base_url=arm_url) as network,
+        DashboardManagementClient(credential, SUBSCRIPTION_ID, base_url=arm_url) as dashboard,
+    ):
+        service = network.private_link_services.get(group, "pyroscope-pls")
+        assert service.properties is not None
+        (connection,) = service.properties.private_endpoint_connections or []
+        assert connection.properties is not None
+        state = connection.properties.private_link_service_connection_state
+        assert state is not None
+        state.status = "Approved"
+        answer = network.private_link_services.update_private_endpoint_connection(
+            group, "pyroscope-pls", connection.name or "", connection
+        )
+        assert answer.properties is not None
+        assert answer.properties.provisioning_state == "Updating"
+        dashboard.managed_private_endpoints.begin_refresh("rg-dev", "grafana-dev").result()
+        found = dashboard.managed_private_endpoints.get("rg-dev", "grafana-dev", "pyroscope-mpe")
+        assert found.properties is not None
+        assert found.properties.private_link_service_private_ip
+        dashboard.managed_private_endpoints.begin_delete(
+            "rg-dev", "grafana-dev", "pyroscope-mpe"
+        ).result()
+        with pytest.raises(HttpResponseError) as gone:
+            dashboard.managed_private_endpoints.get("rg-dev", "grafana-dev", "pyroscope-mpe")
+        assert gone.value.status_code == 404
+
+
+def test_in_a_locked_node_group_even_an_owner_cannot_approve(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    cluster = azure.get(CLUSTER)
+    properties = {
+        key: item
+        for key, item in as_body(cluster).items()
+        if key in ("dnsPrefix", "kubernetesVersion", "azureMonitorProfile", "nodeResourceGroup")
+    }
+    properties["nodeResourceGroupProfile"] = {"restrictionLevel": "ReadOnly"}
+    azure.put(
+        CLUSTER,
+        {
+            "location": "westeurope",
+            "identity": {"type": "SystemAssigned"},
+            "properties": properties,
+        },
+    )
+    refused = azure.decide("Approved")
+    assert azure.error(refused) == (403, "DenyAssignmentAuthorizationFailed")
+    assert azure.call("GET", PLS).status_code == 200
+
+
+def as_body(resource: dict[str, object]) -> dict[str, object]:
+    found = resource["properties"]
+    assert isinstance(found, dict)
+    return dict(found)  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
