@@ -243,7 +243,7 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
             refreshed_at = now
         raise OperationError(
             ExitCode.NOT_FOUND,
-            f"state {status or 'unknown'}, "
+            f"state {private_link.text_of(status)}, "
             + ("no private address yet" if status == "Approved" else "Grafana not refreshed yet"),
             fix=f"az rest --method post --url {_refresh_url(request)}; then run it again",
             transient=True,
