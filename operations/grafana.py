@@ -32,6 +32,8 @@ GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
 _GRAFANA_API = "2025-08-01"
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
+_WORTH_ASKING_ARM = (ExitCode.FORBIDDEN, ExitCode.UNREACHABLE, ExitCode.NOT_FOUND)
+
 T = TypeVar("T")
 
 
@@ -118,7 +120,7 @@ class Grafana:
             try:
                 return look()
             except OperationError as error:
-                if error.kind in (ExitCode.FORBIDDEN, ExitCode.UNREACHABLE) and not checked:
+                if error.kind in _WORTH_ASKING_ARM and not checked:
                     checked = True
                     self._raise_if_hopeless(error)
                 raise

@@ -142,12 +142,11 @@ class Azure:
             },
             "spec": {"type": "LoadBalancer", "ports": [{"name": "http2", "port": 4040}]},
         }
-        self.simulator.control("POST", "services/aks-dev", [service])
+        for _ in range(10):
+            outcomes = self.simulator.control("POST", "services/aks-dev", [service])
+            if not any(one.get("pending") for one in as_objects(outcomes)):
+                break
         return self.private_link_id(name)
-
-    def unexpose(self) -> None:
-        """The Service goes."""
-        self.simulator.control("POST", "services/aks-dev", [])
 
     def private_link_id(self, name: str = "pyroscope-dev") -> str:
         """The id that a Private Link Service of this name has in the node resource group."""

@@ -1,0 +1,410 @@
+"""The survey: facts about what exists, whatever of it can be read, and never a failure."""
+
+import uuid
+from typing import Any
+
+import pytest
+
+from operations.errors import ExitCode
+from operations.requests import Presence, Survey, SurveyRequest, Verb
+from simulator.values import JsonObject, as_object, as_text
+from tests.operations.conftest import (
+    CALLER,
+    CLUSTER_ID,
+    GRAFANA_ADMIN,
+    GRAFANA_ID,
+    GRAFANA_VIEWER,
+    SUBSCRIPTION,
+    WORKSPACE_ID,
+    Azure,
+    Operations,
+)
+
+NAMESPACES = (
+    "Microsoft.ContainerService",
+    "Microsoft.Dashboard",
+    "Microsoft.KubernetesConfiguration",
+    "Microsoft.Monitor",
+)
+
+
+def request_for(**changes: Any) -> SurveyRequest:
+    request = SurveyRequest(
+        provider_subscription_id=SUBSCRIPTION,
+        provider_object_id="",
+        namespaces=NAMESPACES,
+        cluster_id=CLUSTER_ID,
+        grafana_id=GRAFANA_ID,
+        workspace_id=WORKSPACE_ID,
+        resource_group="rg-dev",
+        gpu_vm_size="Standard_NC4as_T4_v3",
+        gpu_node_count=1,
+        location="westeurope",
+    )
+    return request.model_copy(update=changes)
+
+
+def survey(operations: Operations, **changes: Any) -> Survey:
+    result = operations.succeed(Verb.SURVEY, request_for(**changes))
+    return Survey.model_validate_json(result.stdout)
+
+
+def test_everything_that_exists_is_found_with_its_facts(
+    azure: Azure, operations: Operations
+) -> None:
+    found = survey(operations)
+    assert found.problem == ""
+    assert (found.caller_object_id, found.caller_kind) == (CALLER, "servicePrincipal")
+    assert found.subscription_id == SUBSCRIPTION
+    assert found.unregistered == ()
+    cluster = found.cluster
+    assert cluster.presence is Presence.FOUND
+    assert cluster.id == CLUSTER_ID
+    assert cluster.location == "westeurope"
+    assert cluster.power_state == "Running"
+    assert cluster.provisioning_state == "Succeeded"
+    assert cluster.identity_type == "SystemAssigned"
+    assert cluster.principal_id
+    assert cluster.metrics_enabled is True
+    assert cluster.node_resource_group == "MC_rg-dev_aks-dev_westeurope"
+    assert cluster.node_resource_group_restriction == "Unrestricted"
+    assert cluster.pools == cluster.untainted_pools == ("system",)
+    assert cluster.kubernetes_version
+    grafana = found.grafana
+    assert grafana.presence is Presence.FOUND
+    assert grafana.endpoint == azure.endpoint
+    assert (grafana.sku, grafana.major_version) == ("Standard", "12")
+    assert grafana.public_network_access == "Enabled"
+    assert grafana.roles_known is True
+    assert GRAFANA_ADMIN in grafana.caller_roles
+    workspace = found.workspace
+    assert workspace.presence is Presence.FOUND
+    assert "amw-dev" in workspace.query_endpoint
+    assert workspace.grafana_may_read is True
+    assert found.resource_group is Presence.FOUND
+    assert found.resource_group_location == "westeurope"
+    assert found.may_approve is True
+    assert found.quota_family == "Standard NCASv3_T4 Family"
+    assert found.cores_per_node == 4
+    assert found.quota_limit == 350
+    assert found.quota_used == 0
+
+
+def test_surveying_twice_answers_the_same_and_changes_nothing(
+    azure: Azure, operations: Operations
+) -> None:
+    before = {key: value for key, value in azure.simulator.inspect().items() if key != "calls"}
+    assert survey(operations) == survey(operations)
+    after = {key: value for key, value in azure.simulator.inspect().items() if key != "calls"}
+    assert after == before
+
+
+def test_what_is_not_asked_for_is_not_looked_up(azure: Azure, operations: Operations) -> None:
+    before = azure.calls()
+    found = survey(
+        operations,
+        namespaces=(),
+        cluster_id=None,
+        grafana_id=None,
+        workspace_id=None,
+        resource_group=None,
+        gpu_vm_size=None,
+    )
+    assert {found.cluster.presence, found.grafana.presence, found.workspace.presence} == {
+        Presence.NOT_ASKED
+    }
+    assert found.resource_group is Presence.NOT_ASKED
+    assert found.quota_limit is None
+    assert found.may_approve is None
+    # The token, and the question for the number of calls.
+    assert azure.calls() <= before + 2
+
+
+def test_what_does_not_exist_is_absent_with_the_services_own_words(
+    azure: Azure, operations: Operations
+) -> None:
+    found = survey(
+        operations,
+        cluster_id=CLUSTER_ID + "x",
+        grafana_id=GRAFANA_ID + "x",
+        workspace_id=WORKSPACE_ID + "x",
+        resource_group="nowhere",
+    )
+    for facts in (found.cluster, found.grafana, found.workspace):
+        assert facts.presence is Presence.ABSENT
+        assert "was not found" in facts.detail
+    assert found.resource_group is Presence.ABSENT
+    assert found.may_approve is None
+    assert found.grafana.roles_known in (True, False)
+
+
+def test_another_subscription_that_we_cannot_see_is_forbidden_rather_than_absent(
+    azure: Azure, operations: Operations
+) -> None:
+    hidden = CLUSTER_ID.replace(SUBSCRIPTION, "99999999-9999-4999-8999-999999999999")
+    assert survey(operations, cluster_id=hidden).cluster.presence is Presence.FORBIDDEN
+
+
+@pytest.mark.parametrize(
+    ("then", "presence"),
+    [
+        ({"status": 403, "body": {"error": {"code": "AuthorizationFailed"}}}, Presence.FORBIDDEN),
+        ({"drop": "before"}, Presence.UNREACHABLE),
+        ({"status": 503}, Presence.UNREACHABLE),
+    ],
+    ids=["forbidden", "dropped", "unavailable"],
+)
+@pytest.mark.parametrize("kind", ["managedClusters", "grafana", "accounts"])
+def test_one_lookup_that_fails_leaves_the_others_alone(
+    azure: Azure, operations: Operations, kind: str, then: JsonObject, presence: Presence
+) -> None:
+    azure.fault("GET", f".*/{kind}/[^/]+", then, count=None)
+    found = survey(operations)
+    facts = {
+        "managedClusters": found.cluster,
+        "grafana": found.grafana,
+        "accounts": found.workspace,
+    }
+    assert facts.pop(kind).presence is presence
+    assert {one.presence for one in facts.values()} == {Presence.FOUND}
+
+
+def test_a_busy_service_is_asked_again(azure: Azure, operations: Operations) -> None:
+    azure.fault("GET", ".*/managedClusters/[^/]+", {"status": 429}, count=2)
+    assert survey(operations).cluster.presence is Presence.FOUND
+
+
+@pytest.mark.handles("provider-not-registered")
+def test_unregistered_providers_are_listed(azure: Azure, operations: Operations) -> None:
+    azure.settings(
+        registrations={
+            "Microsoft.Dashboard": "NotRegistered",
+            "Microsoft.KubernetesConfiguration": "Unregistered",
+            "Microsoft.Monitor": "Registering",
+        }
+    )
+    assert survey(operations).unregistered == (
+        "Microsoft.Dashboard",
+        "Microsoft.KubernetesConfiguration",
+    )
+
+
+@pytest.mark.handles("cluster-stopped")
+def test_a_stopped_cluster_shows_its_power_state(azure: Azure, operations: Operations) -> None:
+    azure.fault(
+        "GET",
+        ".*/managedClusters/[^/]+",
+        {"patch": {"properties": {"powerState": {"code": "Stopped"}}}},
+        count=None,
+    )
+    facts = survey(operations).cluster
+    assert (facts.provisioning_state, facts.power_state) == ("Succeeded", "Stopped")
+
+
+def test_the_facts_of_an_unusual_cluster_are_read(azure: Azure, operations: Operations) -> None:
+    patch = {
+        "sku": {"name": "Automatic"},
+        "identity": {
+            "type": "UserAssigned",
+            "principalId": None,
+            "userAssignedIdentities": {"/some/id": {"principalId": "p1", "clientId": "c1"}},
+        },
+        "properties": {
+            "azureMonitorProfile": None,
+            "disableLocalAccounts": True,
+            "aadProfile": {"managed": True},
+            "apiServerAccessProfile": {"enablePrivateCluster": True},
+            "nodeResourceGroupProfile": {"restrictionLevel": "ReadOnly"},
+            "oidcIssuerProfile": {"enabled": True, "issuerURL": "https://oidc.example.invalid/"},
+            "securityProfile": {"workloadIdentity": {"enabled": True}},
+            "agentPoolProfiles": [
+                {
+                    "name": "system",
+                    "osType": "Linux",
+                    "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
+                },
+                {"name": "gpu", "osType": "Linux", "nodeTaints": ["sku=gpu:NoExecute"]},
+                {"name": "win", "osType": "Windows"},
+                {"name": "soft", "osType": "Linux", "nodeTaints": ["a=b:PreferNoSchedule"]},
+            ],
+        },
+    }
+    azure.fault("GET", ".*/managedClusters/[^/]+", {"patch": patch}, count=None)
+    facts = survey(operations).cluster
+    assert facts.sku == "Automatic"
+    assert (facts.identity_type, facts.principal_id) == ("UserAssigned", "p1")
+    assert facts.metrics_enabled is False
+    assert facts.local_accounts_disabled
+    assert facts.entra_enabled
+    assert facts.private_api_server
+    assert facts.workload_identity
+    assert facts.node_resource_group_restriction == "ReadOnly"
+    assert facts.oidc_issuer_url == "https://oidc.example.invalid/"
+    assert facts.pools == ("system", "gpu", "win", "soft")
+    assert facts.untainted_pools == ("soft",)
+
+
+def with_roles(azure: Azure, *assignments: tuple[str, str], caller: str = "") -> str:
+    """Become a caller with these roles (definition, scope) only; its object id."""
+    principal = caller or str(uuid.uuid4())
+    azure.settings(
+        principals=[{"id": principal, "kind": "User", "name": "someone@example.invalid"}]
+    )
+    for role, scope in assignments:
+        definitions = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization"
+        azure.arm(
+            "PUT",
+            f"{scope}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}",
+            "2022-04-01",
+            {
+                "properties": {
+                    "roleDefinitionId": f"{definitions}/roleDefinitions/{role}",
+                    "principalId": principal,
+                    "principalType": "User",
+                }
+            },
+        )
+    azure.settings(caller=principal)
+    return principal
+
+
+READER = "acdd72a7-3385-48ef-bd42-f606fba81ae7"
+NETWORK_CONTRIBUTOR = "4d97b98b-1d4f-4787-a291-c67834d212e7"
+
+
+@pytest.mark.handles("missing-prerequisites")
+def test_a_callers_own_roles_decide_what_it_may_do(azure: Azure, operations: Operations) -> None:
+    subscription = f"/subscriptions/{SUBSCRIPTION}"
+    principal = with_roles(azure, (READER, subscription), (GRAFANA_VIEWER, GRAFANA_ID))
+    found = survey(operations)
+    assert (found.caller_object_id, found.caller_kind) == (principal, "user")
+    assert found.may_approve is False
+    assert found.grafana.roles_known is True
+    assert set(found.grafana.caller_roles) == {READER, GRAFANA_VIEWER}
+
+
+def test_the_right_to_approve_on_the_node_resource_group_alone_is_seen(
+    azure: Azure, operations: Operations
+) -> None:
+    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/MC_rg-dev_aks-dev_westeurope"
+    with_roles(azure, (READER, f"/subscriptions/{SUBSCRIPTION}"), (NETWORK_CONTRIBUTOR, group))
+    assert survey(operations).may_approve is True
+
+
+@pytest.mark.parametrize(
+    ("actions", "not_actions", "allowed"),
+    [
+        (["*"], [], True),
+        (["*/write"], [], True),
+        (["Microsoft.Network/*"], [], True),
+        (["microsoft.network/privatelinkservices/privateendpointconnections/WRITE"], [], True),
+        (["Microsoft.Network/privateLinkServices/*"], ["*/write"], False),
+        (["*"], ["Microsoft.Network/*/write"], False),
+        (["*/read"], [], False),
+        (["Microsoft.Network/privateLinkServices/write"], [], False),
+        (["Microsoft.NetworkX/*"], [], False),
+        ([], [], False),
+    ],
+)
+def test_permissions_are_compared_as_azure_does(
+    azure: Azure,
+    operations: Operations,
+    actions: list[str],
+    not_actions: list[str],
+    allowed: bool,
+) -> None:
+    body = {"value": [{"actions": actions, "notActions": not_actions}]}
+    azure.fault("GET", ".*/permissions", {"status": 200, "body": body}, count=None)
+    assert survey(operations).may_approve is allowed
+
+
+def test_roles_that_cannot_be_read_are_unknown_not_absent(
+    azure: Azure, operations: Operations
+) -> None:
+    body = {"error": {"code": "AuthorizationFailed", "message": "no"}}
+    for what in (".*/roleAssignments", ".*/permissions"):
+        azure.fault("GET", what, {"status": 403, "body": body}, count=None)
+        found = survey(operations)
+        if what.endswith("roleAssignments"):
+            assert found.grafana.roles_known is False
+            assert found.workspace.grafana_may_read is None
+        else:
+            assert found.may_approve is None
+
+
+def test_a_grafana_without_the_readers_role_is_seen(azure: Azure, operations: Operations) -> None:
+    azure.fault(
+        "GET", ".*/accounts/amw-dev/.*/roleAssignments", {"status": 200, "body": {"value": []}}
+    )
+    assert survey(operations).workspace.grafana_may_read is False
+
+
+def test_a_quota_that_is_used_up_is_told(azure: Azure, operations: Operations) -> None:
+    azure.settings(quota={"westeurope/Standard NCASv3_T4 Family": {"limit": 8, "used": 6}})
+    found = survey(operations)
+    assert (found.quota_limit, found.quota_used, found.cores_per_node) == (8, 6, 4)
+
+
+def test_the_clusters_region_is_taken_where_none_is_given(
+    azure: Azure, operations: Operations
+) -> None:
+    assert survey(operations, location=None).quota_family == "Standard NCASv3_T4 Family"
+
+
+@pytest.mark.parametrize("what", [".*/skus", ".*/usages"])
+def test_a_quota_that_cannot_be_read_is_unknown(
+    azure: Azure, operations: Operations, what: str
+) -> None:
+    azure.fault("GET", what, {"status": 403, "body": {"error": {"code": "No"}}}, count=None)
+    found = survey(operations)
+    assert (found.quota_limit, found.cores_per_node) == (None, None)
+
+
+def test_lists_are_read_over_all_their_pages(azure: Azure, operations: Operations) -> None:
+    with azure.simulator.client() as client:
+        whole = client.get(
+            f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/westeurope/usages",
+            params={"api-version": "2024-07-01"},
+        ).json()
+    again = (
+        f"{azure.simulator.arm_url}/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute"
+        "/locations/westeurope/usages?api-version=2024-07-01&$skiptoken=2"
+    )
+    assert as_object(whole)["value"]
+    azure.fault(
+        "GET", ".*/usages", {"status": 200, "body": {"value": [], "nextLink": again}}, count=1
+    )
+    assert survey(operations).quota_limit == 350
+
+
+def test_a_next_page_on_another_host_is_not_followed_with_our_token(
+    azure: Azure, operations: Operations
+) -> None:
+    body: JsonObject = {"value": [], "nextLink": "https://192.0.2.1/steal"}
+    azure.fault("GET", ".*/usages", {"status": 200, "body": body}, count=None)
+    assert survey(operations).quota_limit is None
+
+
+def test_without_a_credential_one_sentence_says_so(azure: Azure, operations: Operations) -> None:
+    azure.settings(caller="")
+    found = survey(operations)
+    assert "no credential" in found.problem
+    assert "az login" in found.problem
+    assert "\n" not in found.problem
+    assert found.cluster.presence is Presence.NOT_ASKED
+
+
+def test_a_malformed_id_is_told_in_the_facts(azure: Azure, operations: Operations) -> None:
+    found = survey(operations, cluster_id="aks-dev")
+    assert found.cluster.presence is not Presence.FOUND
+    assert "'aks-dev'" in found.cluster.detail
+
+
+def test_a_request_that_is_none_is_still_a_bad_request(operations: Operations) -> None:
+    assert operations(Verb.SURVEY, "{}").exit_code == ExitCode.BAD_REQUEST
+
+
+def test_the_token_is_in_no_answer(azure: Azure, operations: Operations) -> None:
+    result = operations.succeed(Verb.SURVEY, request_for())
+    head = as_text(azure.simulator.token()).split(".")[0]
+    assert head not in result.stdout + result.stderr
