@@ -1,10 +1,11 @@
 """etcd and kube-apiserver of one cluster as child processes on loopback.
 
 State survives restarts: etcd's data, the keys and the ports live in the cluster's folder. There is
-no controller manager, no scheduler and no kubelet; :mod:`simulator.apiserver.controllers` does the
-little that the deployed objects need of them.
+no controller manager, no scheduler and no kubelet: :mod:`simulator.apiserver.mirror` lets the
+simulated Azure's controllers do the little that the deployed objects need of them.
 """
 
+import asyncio
 import contextlib
 import json
 import os
@@ -12,25 +13,30 @@ import secrets
 import shutil
 import socket
 import ssl
-import subprocess
-import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
+import aiohttp
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 START_SECONDS = 60
-"""Wall seconds that the API server may take to become ready; it takes under ten."""
+"""Wall seconds that the API server may take to become ready; it takes three to ten."""
 
 STOP_SECONDS = 10
 
 
 class ApiServerError(Exception):
-    """etcd or kube-apiserver is missing, did not start, or died; the message says which and why."""
+    """etcd or kube-apiserver did not start, or died; the message says which and why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Binaries:
+    """The two programs; ``scripts/tools kubernetes`` provides them."""
+
+    kube_apiserver: Path
+    etcd: Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,51 +45,25 @@ class Certificate:
 
     certificate_file: Path
     key_file: Path
-    ca_file: Path
-
-
-@dataclass(frozen=True, kw_only=True)
-class Binaries:
-    """The two programs; `scripts/tools kubernetes` provides them."""
-
-    kube_apiserver: str
-    etcd: str
-
-    @classmethod
-    def find(cls) -> "Binaries":
-        """Look on PATH and in envtest's assets folder (`KUBEBUILDER_ASSETS`).
-
-        Raises:
-            ApiServerError: one of them is in neither place.
-        """
-        assets = os.environ.get("KUBEBUILDER_ASSETS")
-        path = os.pathsep.join(filter(None, [assets, os.environ.get("PATH", os.defpath)]))
-
-        def find(name: str) -> str:
-            found = shutil.which(name, path=path)
-            if found is None:
-                raise ApiServerError(
-                    f"{name} is not installed: `scripts/tools kubernetes` provides it"
-                )
-            return found
-
-        return cls(kube_apiserver=find("kube-apiserver"), etcd=find("etcd"))
+    authority_file: Path
 
 
 class ApiServer:
     """One cluster's API server: started, ready, stopped, and started again on the same port."""
 
     def __init__(
-        self, folder: Path, *, certificate: Certificate, token_review_url: str | None = None
+        self, folder: Path, *, binaries: Binaries, certificate: Certificate, token_review_url: str
     ) -> None:
-        """Prepare to run in `folder`; nothing is started.
+        """Prepare to run in ``folder``; nothing is started.
 
-        `token_review_url` answers a TokenReview for every bearer token but the administrator's.
+        ``token_review_url`` answers a TokenReview for every bearer token but the administrator's.
         """
         self._folder = folder
+        self._binaries = binaries
         self._certificate = certificate
         self._token_review_url = token_review_url
-        self._children: list[subprocess.Popen[bytes]] = []
+        self._children: dict[str, asyncio.subprocess.Process] = {}
+        self._guard: asyncio.subprocess.Process | None = None
         folder.mkdir(parents=True, exist_ok=True)
         self.admin_token = self._secret_file("admin-token", lambda: secrets.token_urlsafe(24))
         etcd_port, peer_port, port = self._ports()
@@ -91,45 +71,54 @@ class ApiServer:
         self._peer_url = f"http://127.0.0.1:{peer_port}"
         self._port = port
         self.url = f"https://127.0.0.1:{port}"
+        self.tls = ssl.create_default_context(cafile=str(certificate.authority_file))
 
-    def start(self) -> None:
+    async def start(self) -> None:
         """Start both programs and return when the API server says that it is ready.
 
         Raises:
-            ApiServerError: a program is missing, ends, or is not ready in time.
+            ApiServerError: a program ends, or is not ready in time.
         """
-        binaries = Binaries.find()
-        self._spawn("etcd", self._etcd_command(binaries.etcd))
-        self._spawn("kube-apiserver", self._apiserver_command(binaries.kube_apiserver))
+        await self._spawn("etcd", self._etcd_command())
+        await self._spawn("kube-apiserver", self._apiserver_command())
+        self._replace("pids.json", json.dumps({k: v.pid for k, v in self._children.items()}))
+        self._guard = await _guard([child.pid for child in self._children.values()])
         try:
-            self._await_ready()
+            await self._await_ready()
         except ApiServerError:
-            self.stop()
+            await self.stop()
             raise
 
-    def stop(self) -> None:
+    async def stop(self) -> None:
         """End both programs, the API server first; what they stored stays."""
-        for child in reversed(self._children):
-            child.terminate()
+        for child in reversed(self._children.values()):
+            with contextlib.suppress(ProcessLookupError):
+                child.terminate()
             try:
-                child.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
+                await asyncio.wait_for(child.wait(), STOP_SECONDS)
+            except TimeoutError:
                 child.kill()
-                child.wait()
+                await child.wait()
         self._children.clear()
+        if self._guard is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._guard.kill()
+            await self._guard.wait()
+            self._guard = None
 
-    @contextlib.contextmanager
-    def running(self) -> Generator["ApiServer"]:
-        """Start, and stop when the block ends."""
-        self.start()
+    async def ended(self) -> str:
+        """Wait until one of the programs ends by itself; its name."""
+        waits = {asyncio.create_task(child.wait()): name for name, child in self._children.items()}
         try:
-            yield self
+            done, _ = await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self.stop()
+            for wait in waits:
+                wait.cancel()
+        return waits[done.pop()]
 
-    def _etcd_command(self, etcd: str) -> list[str]:
+    def _etcd_command(self) -> list[str]:
         return [
-            etcd,
+            str(self._binaries.etcd),
             f"--data-dir={self._folder / 'etcd'}",
             f"--listen-client-urls={self._etcd_url}",
             f"--advertise-client-urls={self._etcd_url}",
@@ -140,12 +129,12 @@ class ApiServer:
             "--unsafe-no-fsync",
         ]
 
-    def _apiserver_command(self, kube_apiserver: str) -> list[str]:
+    def _apiserver_command(self) -> list[str]:
         key = self._folder / "service-account.key"
         self._secret_file(key.name, _private_key)
         tokens = f'{self.admin_token},simulator,simulator,"system:masters"\n'
-        command = [
-            kube_apiserver,
+        return [
+            str(self._binaries.kube_apiserver),
             f"--etcd-servers={self._etcd_url}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port}",
@@ -158,24 +147,22 @@ class ApiServer:
             "--service-cluster-ip-range=10.0.0.0/16",
             "--authorization-mode=RBAC",
             "--disable-admission-plugins=ServiceAccount",
-            "--watch-cache=true",
             f"--token-auth-file={self._replace('tokens.csv', tokens)}",
+            f"--authentication-token-webhook-config-file={self._webhook()}",
+            "--authentication-token-webhook-version=v1",
+            # A rotated token is refused at once, as by a restarted AKS API server.
+            "--authentication-token-webhook-cache-ttl=0s",
         ]
-        if self._token_review_url:
-            command += [
-                f"--authentication-token-webhook-config-file={self._webhook(self._token_review_url)}",
-                "--authentication-token-webhook-cache-ttl=1s",
-            ]
-        return command
 
-    def _webhook(self, url: str) -> Path:
-        ca = self._certificate.ca_file
+    def _webhook(self) -> Path:
+        cluster = {
+            "server": self._token_review_url,
+            "certificate-authority": str(self._certificate.authority_file),
+        }
         config = {
             "apiVersion": "v1",
             "kind": "Config",
-            "clusters": [
-                {"name": "simulator", "cluster": {"server": url, "certificate-authority": str(ca)}}
-            ],
+            "clusters": [{"name": "simulator", "cluster": cluster}],
             "users": [{"name": "kube-apiserver"}],
             "contexts": [
                 {"name": "default", "context": {"cluster": "simulator", "user": "kube-apiserver"}}
@@ -184,43 +171,40 @@ class ApiServer:
         }
         return self._replace("token-review.json", json.dumps(config))
 
-    def _spawn(self, name: str, command: list[str]) -> None:
+    async def _spawn(self, name: str, command: list[str]) -> None:
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._folder)}
         with (self._folder / f"{name}.log").open("ab") as log:
-            self._children.append(
-                subprocess.Popen(
-                    command,
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=environment,
-                    # A ctrl-C at the terminal is for the simulator; it stops these in order.
-                    start_new_session=True,
-                )
+            self._children[name] = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                # A ctrl-C at the terminal is for the simulator; it stops these in order.
+                start_new_session=True,
             )
 
-    def _await_ready(self) -> None:
-        context = ssl.create_default_context(cafile=str(self._certificate.ca_file))
-        request = Request(  # noqa: S310 - an https URL of our own
-            f"{self.url}/readyz", headers={"Authorization": f"Bearer {self.admin_token}"}
-        )
-        deadline = time.monotonic() + START_SECONDS
-        while time.monotonic() < deadline:
-            for child in self._children:
-                if child.poll() is not None:
-                    raise ApiServerError(f"{child.args!r} ended: {self._last_words()}")
-            try:
-                with urlopen(request, timeout=5, context=context) as answer:  # noqa: S310
-                    if answer.status == 200:
-                        return
-            except (URLError, OSError):
-                time.sleep(0.1)
-        raise ApiServerError(
-            f"the API server was not ready within {START_SECONDS} s: {self._last_words()}"
-        )
+    async def _await_ready(self) -> None:
+        headers = {"Authorization": f"Bearer {self.admin_token}"}
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + START_SECONDS
+        async with aiohttp.ClientSession(
+            headers=headers, connector=aiohttp.TCPConnector(ssl=self.tls)
+        ) as session:
+            while loop.time() < deadline:
+                for name, child in self._children.items():
+                    if child.returncode is not None:
+                        raise ApiServerError(f"{name} ended: {self._last_words(name)}")
+                with contextlib.suppress(aiohttp.ClientError, TimeoutError):
+                    async with session.get(f"{self.url}/readyz") as answer:
+                        if answer.status == 200:
+                            return
+                await asyncio.sleep(0.05)
+        words = self._last_words("kube-apiserver")
+        raise ApiServerError(f"the API server was not ready within {START_SECONDS} s: {words}")
 
-    def _last_words(self) -> str:
-        log = self._folder / "kube-apiserver.log"
+    def _last_words(self, name: str) -> str:
+        log = self._folder / f"{name}.log"
         lines = log.read_text(errors="replace").splitlines() if log.exists() else []
         return " | ".join(lines[-3:]) or "no output"
 
@@ -228,9 +212,8 @@ class ApiServer:
         """The same three ports at every start: kubeconfigs and etcd's data name them."""
         file = self._folder / "ports.json"
         if file.exists():
-            stored: list[int] = json.loads(file.read_text())
-            first, second, third = stored
-            return first, second, third
+            first, second, third = json.loads(file.read_text())
+            return int(first), int(second), int(third)
         with contextlib.ExitStack() as sockets:
             bound = [sockets.enter_context(socket.socket()) for _ in range(3)]
             for each in bound:
@@ -250,6 +233,20 @@ class ApiServer:
         file.touch(mode=0o600)
         file.write_text(text)
         return file
+
+
+async def _guard(pids: list[int]) -> asyncio.subprocess.Process:
+    """A process that ends the children should the simulator be killed: its pipe closes then."""
+    script = 'read -r _; kill "$@" 2>/dev/null'
+    return await asyncio.create_subprocess_exec(
+        shutil.which("sh") or "/bin/sh",
+        "-c",
+        script,
+        "sh",
+        *map(str, pids),
+        stdin=asyncio.subprocess.PIPE,
+        start_new_session=True,
+    )
 
 
 def _private_key() -> str:
