@@ -50,6 +50,9 @@ class Allocation:
     first: float
     every: float | None = None
     """Seconds between repetitions; None: it happens once."""
+    profiled: bool = True
+    """False: by a call that the profiling gadget does not hook (``cuMemAllocAsync``); the metrics
+    count it all the same."""
     freed: bool = False
     """Freed before the next repetition; a process that frees nothing has no metric of frees."""
 
@@ -77,7 +80,7 @@ class Observation:
 def observations(start: float, end: float) -> Iterator[Observation]:
     """What the agent saw in ``[start, end]``, both in seconds after observation began."""
     for allocation in ALLOCATIONS:
-        for at in allocation.times(end):
+        for at in allocation.times(end) if allocation.profiled else ():
             if at >= start:
                 yield Observation(at, allocation.process, allocation.stack, allocation.bytes)
 
@@ -170,6 +173,13 @@ ALLOCATIONS: tuple[Allocation, ...] = (
     # A thread of NCCL: native all the way down, nothing to attribute it to.
     Allocation(
         _LANGUAGE_MODEL, ("0x7f150c0ffee0", "libnccl.so.2+0x5a110", "<unknown>"), 268_435_456, 0.0
+    ),
+    Allocation(
+        _LANGUAGE_MODEL,
+        (*_ENGINE, TRAMPOLINE, "GPUModelRunner > capture_model"),
+        1_610_612_736,
+        first=0.0,
+        profiled=False,
     ),
     Allocation(
         _LANGUAGE_MODEL,

@@ -55,7 +55,7 @@ class Recorder:
         return self._read(_profiles_key(cluster_id))
 
     def metrics(self, workspace_id: str) -> Iterator[tuple[str, Recording]]:
-        """The recordings of metrics in a workspace with their clusters, the oldest of each first."""
+        """The recordings of metrics in a workspace with their clusters, oldest of each first."""
         end = _metrics_key("", workspace_id)
         for key in self._stored():
             if key.endswith(end):

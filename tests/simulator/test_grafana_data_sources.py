@@ -234,6 +234,12 @@ def test_health_needs_no_token_and_tells_the_version(grafana: Grafana) -> None:
     assert response.json()["version"].startswith("12.")
 
 
+def test_the_organisation_and_the_build_are_told_to_a_viewer(grafana: Grafana) -> None:
+    assert grafana.call("GET", "/org") == (200, {"id": 1, "name": "Main Org."})
+    settings = grafana.call("GET", "/frontend/settings")[1]
+    assert as_text(dig(settings, "buildInfo", "version")).startswith("12.")
+
+
 @pytest.mark.parametrize(
     ("role", "reads", "writes_dashboards", "writes_sources"),
     [

@@ -5,6 +5,7 @@ import pytest
 from simulator.prometheus.promql import QueryError, Vector, evaluate, parse
 from simulator.prometheus.selectors import Selector, selects
 from simulator.prometheus.series import series_of
+from simulator.pyroscope.profile import observations
 
 ELEMENTS: Vector = [
     ({"__name__": "up", "job": "a", "pod": "1"}, 1.0),
@@ -83,6 +84,17 @@ def test_each_allocation_is_counted_as_the_driver_and_as_the_runtime_see_it() ->
     }
     assert set(values) == {"libcuda_mem_stats", "libcudart_mem_stats"}
     assert len(set(values.values())) == 1
+
+
+def test_metrics_count_what_profiles_do_not_see() -> None:
+    profiled = sum(item.bytes for item in observations(0, 0) if item.process.pod == "vllm-0")
+    counted = [
+        series.value(0)
+        for series in series_of("aks-dev")
+        if series.labels["__name__"] == "mem_alloc_bytes_total"
+        and series.labels["k8s_podname"] == "vllm-0"
+    ]
+    assert all(value is not None and value > profiled for value in counted)
 
 
 def test_counters_only_grow_and_frees_never_exceed_allocations() -> None:
