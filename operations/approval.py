@@ -121,6 +121,7 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> PrivateE
         connections = private_link.connections_of(private_link.read(session, resource))
         connection = matching_connection(connections, request)
         if connection is None:
+            _refuse_missing_endpoint(request, session)
             raise OperationError(
                 ExitCode.NOT_FOUND,
                 f"no connection from grafana-{_workspace(request).name}-{request.endpoint_name} "
@@ -337,6 +338,25 @@ def _workspace(request: ApprovalRequest) -> ResourceId:
 
 def _private_link_id(request: ApprovalRequest) -> ResourceId:
     return ResourceId.parse(request.private_link_id, private_link.PRIVATE_LINK_TYPE)
+
+
+def _refuse_missing_endpoint(request: ApprovalRequest, session: Session) -> None:
+    """No connection will ever come from an endpoint that is gone: do not wait for one.
+
+    Raises:
+        OperationError: NOT_FOUND, for good.
+    """
+    try:
+        _read_endpoint(request, session)
+    except OperationError as error:
+        if error.kind is not ExitCode.NOT_FOUND:
+            raise
+        raise OperationError(
+            ExitCode.NOT_FOUND,
+            f"The managed private endpoint {request.endpoint_name} does not exist.",
+            why="it was deleted, and the engine does not know yet",
+            fix="`pulumi up --refresh` makes and approves a new one",
+        ) from error
 
 
 def _others(connections: list[PrivateEndpointConnection]) -> str:
