@@ -109,7 +109,6 @@ def add(workspace: Workspace, body: object) -> JsonObject:
     if command.is_default:
         _clear_default(workspace)
     workspace.state.data_sources.append(source)
-    migrate(workspace)
     return _answer("Datasource added", source)
 
 
@@ -141,7 +140,6 @@ def update(workspace: Workspace, source: JsonObject, body: object) -> JsonObject
         _clear_default(workspace)
     source["uid"] = uid
     _fill(source, command, version=command.version + 1)
-    migrate(workspace)
     return _answer("Datasource updated", source)
 
 
