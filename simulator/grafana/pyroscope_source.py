@@ -16,6 +16,7 @@ from simulator.grafana.frames import Column, frame
 from simulator.grafana.sources import SourceError, TimeRange, dial_error, source_url
 from simulator.grafana.workspace import Workspace
 from simulator.http import Request, Response
+from simulator.prometheus.selectors import parse_selector
 from simulator.pyroscope import api as pyroscope
 from simulator.values import JsonObject, as_object, as_objects, as_text, texts
 
@@ -122,7 +123,10 @@ class PyroscopeSource:
                     return Response(200, [_kind(kind) for kind in kinds])
                 case "labelNames":
                     answer = self._call("LabelNames", {**window, "matchers": [selector]})
-                    return Response(200, texts(answer.get("names")))
+                    # The editor offers only labels that the selector does not name yet.
+                    named = {matcher.name for matcher in parse_selector(selector)}
+                    names = texts(answer.get("names"))
+                    return Response(200, [name for name in names if name not in named])
                 case "labelValues":
                     body = {
                         **window,

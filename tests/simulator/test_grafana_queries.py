@@ -141,6 +141,8 @@ def test_resources_of_the_pyroscope_plugin(grafana: Grafana) -> None:
     types = grafana.raw("GET", f"{base}/profileTypes").json()
     assert types == [{"id": TYPE, "label": "process_cpu - malloc"}]
     assert "k8s_podName" in grafana.raw("GET", f"{base}/labelNames?query={{}}").json()
+    query = '{k8s_podName="vllm-0"}'
+    assert "k8s_podName" not in grafana.raw("GET", f"{base}/labelNames?query={query}").json()
     values = grafana.raw("GET", f"{base}/labelValues?label=k8s_podName&query={{}}").json()
     assert values == ["notebook-0", "vllm-0", "vllm-1"]
     assert grafana.raw("GET", f"{base}/nonsense").status_code == 404
