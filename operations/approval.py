@@ -15,7 +15,7 @@ from azure.mgmt.network.models import (
 )
 
 from operations import private_link
-from operations.azure import ResourceId, azure_errors
+from operations.azure import ResourceId, azure_errors, text_of
 from operations.clock import PATIENCE, say
 from operations.errors import ExitCode, OperationError
 from operations.private_link import endpoint_of, state_of
@@ -132,11 +132,12 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> PrivateE
                 transient=True,
             )
         status, description = state_of(connection)
-        provisioning = connection.properties and connection.properties.provisioning_state
+        properties = connection.properties
+        provisioning = text_of(properties.provisioning_state) if properties else ""
         if provisioning in ("Updating", "Deleting"):
             raise OperationError(
                 ExitCode.BUSY,
-                f"connection {connection.name} is {private_link.text_of(provisioning)}",
+                f"connection {connection.name} is {provisioning}",
                 transient=True,
             )
         if status == "Approved" and provisioning == "Failed":
@@ -221,8 +222,8 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
         endpoint = _read_endpoint(request, session)
         properties = endpoint.properties
         state = properties.connection_state if properties else None
-        status = (state.status if state else "") or ""
-        if properties and properties.provisioning_state == "Failed":
+        status = text_of(state.status) if state else ""
+        if properties and text_of(properties.provisioning_state) == "Failed":
             raise OperationError(
                 ExitCode.REJECTED,
                 f"The managed private endpoint {request.endpoint_name} is in state Failed.",
@@ -244,7 +245,7 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
             refreshed_at = now
         raise OperationError(
             ExitCode.NOT_FOUND,
-            f"state {private_link.text_of(status)}, "
+            f"state {status or 'unknown'}, "
             + ("no private address yet" if status == "Approved" else "Grafana not refreshed yet"),
             fix=f"az rest --method post --url {_refresh_url(request)}; then run it again",
             transient=True,
@@ -308,7 +309,7 @@ def _address_of(endpoint: "ManagedPrivateEndpointModel") -> str:
     properties = endpoint.properties
     if properties is None or properties.connection_state is None:
         return ""
-    if properties.connection_state.status != "Approved":
+    if text_of(properties.connection_state.status) != "Approved":
         return ""
     return (properties.private_link_service_private_ip or "").strip()
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -22,11 +23,13 @@ from azure.core.exceptions import (
     ServiceRequestError,
     ServiceResponseError,
 )
+from azure.core.pipeline import PipelineRequest, PipelineResponse
 from azure.core.pipeline.policies import (
     ContentDecodePolicy,
     CustomHookPolicy,
     HeadersPolicy,
     RequestIdPolicy,
+    SansIOHTTPPolicy,
     UserAgentPolicy,
 )
 from azure.core.pipeline.transport import RequestsTransport
@@ -171,10 +174,7 @@ class Azure:
 
     def _send(self, request: HttpRequest, action: str, scope: str, role: str) -> HttpResponse:
         with azure_errors(action, scope, role):
-            response = self._client.send_request(request)
-            if response.status_code >= 400:
-                raise HttpResponseError(response=response)
-            return response
+            return self._client.send_request(request)
 
     @cached_property
     def _client(self) -> PipelineClient[HttpRequest, HttpResponse]:
@@ -184,6 +184,7 @@ class Azure:
         """The same short pipeline for all clients, in place of the SDKs' own policies."""
         return {
             "policies": [
+                _RaiseRefusals(),
                 RequestIdPolicy(),
                 HeadersPolicy(),
                 UserAgentPolicy("gpuobs"),
@@ -195,6 +196,23 @@ class Azure:
                 connection_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS
             ),
         }
+
+
+class _RaiseRefusals(SansIOHTTPPolicy[HttpRequest, HttpResponse]):
+    """Raise for every refusal, before a typed client reads its body.
+
+    The clients expect their own error documents there and fail in their own ways on others, such as
+    a proxy's page.
+    """
+
+    def on_response(
+        self,
+        request: PipelineRequest[HttpRequest],
+        response: PipelineResponse[HttpRequest, HttpResponse],
+    ) -> None:
+        del request
+        if response.http_response.status_code >= 400:
+            raise HttpResponseError(response=response.http_response)
 
 
 @contextmanager
@@ -225,6 +243,13 @@ def azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[Non
         raise OperationError(
             ExitCode.REJECTED, f"Could not {action} on {scope}.", why=_first_line(str(error))
         ) from error
+
+
+def text_of(value: str | None) -> str:
+    """The wire's own word, where a typed client answers an enumeration or nothing."""
+    if value is None:
+        return ""
+    return str(value.value) if isinstance(value, Enum) else value
 
 
 def is_absent(error: OperationError) -> bool:

@@ -4,11 +4,9 @@ It has no resource in the program: it follows from the Service of the Pyroscope 
 operations hold the program until Azure Resource Manager says that it is there, or gone.
 """
 
-from enum import Enum
-
 from azure.mgmt.network.models import PrivateEndpointConnection, PrivateLinkService
 
-from operations.azure import ResourceId, azure_errors, is_absent
+from operations.azure import ResourceId, azure_errors, is_absent, text_of
 from operations.clock import PATIENCE
 from operations.errors import ExitCode, OperationError
 from operations.requests import PrivateLinkRequest, ReadyPrivateLink, Released
@@ -45,7 +43,7 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
                 fix=_where_to_look(request),
                 transient=True,
             )
-        raise OperationError(ExitCode.NOT_FOUND, f"state {state}", transient=True)
+        raise OperationError(ExitCode.NOT_FOUND, f"state {state or 'unknown'}", transient=True)
 
     try:
         return session.clock.wait_for(
@@ -129,17 +127,11 @@ def endpoint_of(connection: PrivateEndpointConnection) -> str:
     return (endpoint.id if endpoint else "") or ""
 
 
-def text_of(value: object) -> str:
-    """The service's own word: the SDK hands a known one out as a member of an enum."""
-    word = value.value if isinstance(value, Enum) else value
-    return str(word or "unknown")
-
-
 def state_of(connection: PrivateEndpointConnection) -> tuple[str, str]:
     """Status (``Pending``, ``Approved``, ``Rejected``, ``Disconnected``) and description."""
     properties = connection.properties
     state = properties.private_link_service_connection_state if properties else None
-    return (state.status or "", state.description or "") if state else ("", "")
+    return (text_of(state.status), state.description or "") if state else ("", "")
 
 
 def _described(connection: PrivateEndpointConnection) -> str:

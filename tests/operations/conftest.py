@@ -9,11 +9,13 @@ import io
 import ipaddress
 import json
 import os
+import ssl
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+import httpx
 import pytest
 
 from operations.__main__ import main
@@ -71,34 +73,49 @@ class Result:
     stderr: str
 
 
-@dataclass
+GRAFANA_AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
+ARM_AUDIENCE = "https://management.azure.com"
+
+
 class Azure:
     """The simulated Azure as a test sees it."""
 
-    simulator: Running
+    def __init__(self, simulator: Running, client: httpx.Client) -> None:
+        self.simulator = simulator
+        self._client = client
+        self._tokens: dict[str, str] = {}
 
     @property
     def endpoint(self) -> str:
         """The URL of the seeded Grafana."""
-        return as_text(self.grafana_resource()["endpoint"])
+        return as_text(
+            as_object(self.arm("GET", GRAFANA_ID, "2025-08-01")["properties"])["endpoint"]
+        )
 
-    def grafana_resource(self) -> JsonObject:
-        return as_object(self.arm("GET", GRAFANA_ID, "2025-08-01")["properties"])
+    def arm(self, method: str, path: str, version: str, body: object = None) -> JsonObject:
+        """A call of Resource Manager as the caller, which must succeed."""
+        url = f"{path}?api-version={version}"
+        return as_object(self._call(method, url, ARM_AUDIENCE, body, must_succeed=True))
 
-    def arm(
-        self, method: str, path: str, version: str, body: object = None, ok: bool = True
-    ) -> JsonObject:
-        """A call of Resource Manager as the caller."""
-        with self.simulator.client() as client:
-            response = client.request(method, path, params={"api-version": version}, json=body)
-        assert response.is_success or not ok, f"{method} {path}: {response.text}"
-        return as_object(response.json()) if response.content else {}
-
-    def grafana(self, method: str, path: str, body: object = None, ok: bool = True) -> object:
+    def grafana(self, method: str, path: str, body: object = None, *, ok: bool = True) -> object:
         """A call of the seeded Grafana's API as the caller."""
-        with self.simulator.client("ce34e7e5-485f-4d76-964f-b3d2b16d1e4f") as client:
-            response = client.request(method, self.endpoint + path, json=body)
-        assert response.is_success or not ok, f"{method} {path}: {response.text}"
+        url = f"/grafana/grafana-dev{path}"
+        return self._call(method, url, GRAFANA_AUDIENCE, body, must_succeed=ok)
+
+    def control(self, method: str, what: str, body: object = None) -> object:
+        """A call of the simulator's control interface, which must succeed."""
+        return self._call(method, f"/simulator/{what}", "", body, must_succeed=True)
+
+    def _call(
+        self, method: str, url: str, audience: str, body: object, *, must_succeed: bool
+    ) -> object:
+        headers: dict[str, str] = {}
+        if audience:
+            if audience not in self._tokens:
+                self._tokens[audience] = self.simulator.token(audience)
+            headers["Authorization"] = f"Bearer {self._tokens[audience]}"
+        response = self._client.request(method, url, json=body, headers=headers)
+        assert response.is_success or not must_succeed, f"{method} {url}: {response.text}"
         return response.json() if response.content else None
 
     def source(self, uid: str) -> JsonObject:
@@ -108,7 +125,8 @@ class Azure:
 
     def settings(self, **changes: object) -> None:
         """Change the world: ``faults``, ``caller``, ``latency``, ..."""
-        self.simulator.control("POST", "settings", changes)
+        self._tokens.clear()
+        self.control("POST", "settings", changes)
 
     def fault(self, methods: str, path: str, then: Mapping[str, object], **rule: object) -> None:
         """A fault rule for each of ``methods`` (``PUT|POST``), in place of those before."""
@@ -143,7 +161,7 @@ class Azure:
             "spec": {"type": "LoadBalancer", "ports": [{"name": "http2", "port": 4040}]},
         }
         for _ in range(10):
-            outcomes = self.simulator.control("POST", "services/aks-dev", [service])
+            outcomes = self.control("POST", "services/aks-dev", [service])
             if not any(one.get("pending") for one in as_objects(outcomes)):
                 break
         return self.private_link_id(name)
@@ -189,9 +207,13 @@ class Azure:
         body = {"properties": {"privateLinkServiceConnectionState": state}}
         self.arm("PUT", as_text(connection["id"]), "2026-03-01", body)
 
+    def inspect(self) -> JsonObject:
+        """Everything there is."""
+        return as_object(self.control("GET", "inspect"))
+
     def calls(self) -> int:
         """HTTP requests since the reset."""
-        count = self.simulator.inspect()["calls"]
+        count = self.inspect()["calls"]
         assert isinstance(count, int)
         return count
 
@@ -202,17 +224,25 @@ def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
         yield started
 
 
+@pytest.fixture(scope="session")
+def client(simulator: Running) -> Iterator[httpx.Client]:
+    context = ssl.create_default_context(cafile=simulator.ca_file)
+    with httpx.Client(base_url=simulator.arm_url, verify=context, trust_env=False) as opened:
+        yield opened
+
+
 @pytest.fixture
-def azure(simulator: Running, monkeypatch: pytest.MonkeyPatch) -> Azure:
+def azure(simulator: Running, client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> Azure:
     """The seeded world; this process is pointed at it like a deployment would be."""
-    simulator.control("POST", "settings", {"faults": [], "latency": 0.0})
-    simulator.control("POST", "reset")
+    found = Azure(simulator, client)
+    found.settings(faults=[], latency=0.0)
+    found.control("POST", "reset")
     for name in list(os.environ):
         if name.startswith((*FOREIGN, "GPUOBS_")):
             monkeypatch.delenv(name)
     for name, value in simulator.environment.items():
         monkeypatch.setenv(name, value)
-    return Azure(simulator)
+    return found
 
 
 class Operations:

@@ -108,6 +108,8 @@ def test_no_connection_yet_is_waited_for_then_named_with_what_was_seen(
     azure: Azure, operations: Operations
 ) -> None:
     link_id = azure.expose()
+    azure.connect(link_id)
+    azure.arm("DELETE", as_text(azure.connections(link_id)[0]["id"]), "2026-03-01")
     azure.connect(link_id, "another-one", "not ours")
     result = operations(APPROVE, request_for(link_id))
     assert result.exit_code == ExitCode.NOT_FOUND
@@ -115,6 +117,18 @@ def test_no_connection_yet_is_waited_for_then_named_with_what_was_seen(
         result.stderr,
         ["after 900 s", "grafana-grafana-dev-p-dev", "another-one", "not ours", link_id],
     )
+    assert azure.state(link_id)["status"] == "Pending"
+
+
+def test_an_endpoint_that_was_deleted_is_not_waited_for(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    azure.connect(link_id, "another-one", "not ours")
+    result = operations(APPROVE, request_for(link_id))
+    assert result.exit_code == ExitCode.NOT_FOUND
+    assert_says(result.stderr, ["p-dev does not exist", "pulumi up --refresh"])
+    assert "waiting" not in result.stderr
     assert azure.state(link_id)["status"] == "Pending"
 
 

@@ -339,7 +339,7 @@ def test_one_bad_answer_does_not_fail_the_source_nor_make_it_twice(
     azure.fault(method, ".*/api/datasources.*", then, service="grafana")
     operations.succeed(APPLY, request)
     assert azure.source("local-pyroscope")["url"] == request.url
-    struck = azure.simulator.control("GET", "faults")
+    struck = azure.control("GET", "faults")
     assert "1" in str(struck)
 
 

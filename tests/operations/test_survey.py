@@ -93,9 +93,9 @@ def test_everything_that_exists_is_found_with_its_facts(
 def test_surveying_twice_answers_the_same_and_changes_nothing(
     azure: Azure, operations: Operations
 ) -> None:
-    before = {key: value for key, value in azure.simulator.inspect().items() if key != "calls"}
+    before = {key: value for key, value in azure.inspect().items() if key != "calls"}
     assert survey(operations) == survey(operations)
-    after = {key: value for key, value in azure.simulator.inspect().items() if key != "calls"}
+    after = {key: value for key, value in azure.inspect().items() if key != "calls"}
     assert after == before
 
 
