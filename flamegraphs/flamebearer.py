@@ -71,7 +71,8 @@ def _object(value: object) -> Mapping[str, object]:
 
 
 def _numbers(level: object) -> list[int]:
-    values = level if isinstance(level, list) else _object(level).get("values", [])
+    # A level without nodes comes as an object without `values`.
+    values = _object(cast("object", level)).get("values", []) if isinstance(level, dict) else level
     if not isinstance(values, list):
         raise NotAProfileError("A level of the flame graph is not a list of numbers.")
     numbers: list[int] = []

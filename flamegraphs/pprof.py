@@ -504,11 +504,11 @@ class _Samples:
         starts = self._starts if samples is None else self._starts[samples]
         ends = self._ends if samples is None else self._ends[samples]
         before = offsets_of(ends - starts)
-        total = 0
-        begin = 0
+        total = begin = 0
         while begin < len(starts):
             # At least one sample, and no more than fit a batch by number and by size.
-            full = int(np.searchsorted(before, before[begin] + _BATCH_BYTES, "right")) - 1
+            most = int(before[begin]) + _BATCH_BYTES
+            full = int(np.searchsorted(before, most, "right")) - 1
             end = max(begin + 1, min(full, begin + _BATCH_SAMPLES))
             batch = self._decode(starts[begin:end], ends[begin:end])
             total += _magnitude(batch.values)
@@ -555,6 +555,6 @@ def _magnitude(values: IntArray) -> int:
         return 0
     largest = max(abs(int(values.max())), abs(int(values.min())))
     if largest < 2**50:
-        return int(np.abs(values).sum())
+        return int(np.add.reduce(np.abs(values)))
     exact: list[int] = values.tolist()
     return sum(map(abs, exact))

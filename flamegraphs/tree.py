@@ -18,6 +18,8 @@ ROOT = -2
 """The function of the root."""
 MAX_NODES = 20_000
 MAX_DEPTH = 512
+_GROWN_WHOLE = 500_000
+"""Frames of all stacks together."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +57,12 @@ def tree(profile: Profile, max_nodes: int = MAX_NODES) -> Tree:
     frames, offsets, values = _all(profile)
     if (values < 0).any():
         raise UsageError("The profile has negative values (a difference?), which cannot be drawn.")
-    smallest = int(values.sum()) // max_nodes
+    whole = int(values.sum())
+    # A tree that can be grown whole first keeps narrow blocks to zoom into as long as there is room.
+    smallest = 0 if len(frames) <= _GROWN_WHOLE else whole // max_nodes
     nodes = _grow(frames, offsets, values, len(profile.functions), smallest)
-    while len(nodes) > max_nodes:
+    # The root and what is not drawn remain even where nothing else fits.
+    while len(nodes) > max_nodes and smallest <= whole:
         widths = np.array([node.total for node in nodes])
         wide_enough = int(np.partition(widths, -max_nodes)[-max_nodes])
         # Many nodes may be equally wide: go up by a quarter at least.
