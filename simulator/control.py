@@ -3,13 +3,15 @@
 - ``GET inspect``: everything there is, sorted (the shape ``scripts/simulate --inspect`` prints).
 - ``GET timeline``: every operation and controller step with its simulated start and seconds.
 - ``GET faults``: the fault rules that struck, and those never used.
-- ``POST settings``: change, while it runs, ``latency`` (factor), ``faults`` (a plan), ``caller`` (object id
-  of the identity that tokens are given to; empty: none), ``principals`` (``[{id, kind, name}]``, added),
-  ``registrations`` (``{namespace: state}``), ``quota`` (``{region/family: {limit, used}}``),
-  ``kubeconfigs`` (``{cluster name: text}``, given out instead of the simulated one).
+- ``POST settings``: change, while it runs, ``latency`` (factor), ``faults`` (a plan), ``caller``
+  (object id of the identity that tokens are given to; empty: none), ``principals``
+  (``[{id, kind, name}]``, added), ``registrations`` (``{namespace: state}``), ``quota``
+  (``{region/family: {limit, used}}``), ``kubeconfigs`` (``{cluster name: text}``, given out instead
+  of the simulated one).
 - ``POST advance`` ``{"seconds"}``: let simulated time pass.
-- ``POST services/<cluster>``: a JSON list of Service manifests observed in a real cluster of that name; the
-  answer is what the cloud controller wants of each (:mod:`simulator.kubernetes.cloud_controller`).
+- ``POST services/<cluster>``: a JSON list of Service manifests observed in a real cluster of that
+  name; the answer is what the cloud controller wants of each
+  (:mod:`simulator.kubernetes.cloud_controller`).
 - ``POST reset``: forget everything and start again as at first.
 """
 
@@ -93,10 +95,19 @@ class Control:
         world = self._world
         fresh = World(Clock(world.clock.factor))
         seed.plant(fresh)
-        for name in (
-            "clock resources operations principals registrations grafanas clusters timeline settings "
-            "signing_key calls"
-        ).split():
+        for name in [
+            "clock",
+            "resources",
+            "operations",
+            "principals",
+            "registrations",
+            "grafanas",
+            "clusters",
+            "timeline",
+            "settings",
+            "signing_key",
+            "calls",
+        ]:
             setattr(world, name, getattr(fresh, name))
         world.rewind()
         self.plan = FaultPlan()

@@ -13,8 +13,8 @@ counts the calls it is about; it strikes from the ``from``-th (default 1) for ``
 - ``{"status": 503, "headers"?, "body"?}``: answered instead of the service;
 - ``{"delay": 30}``: the service answers that many simulated seconds later;
 - ``{"drop": "before" | "after"}``: the connection is cut, before or after the service acted;
-- ``{"operation": {"status": "Failed" | "Canceled", "error": {"code", "message"}}}``: the long-running
-  operation that the call starts ends like this;
+- ``{"operation": {"status": "Failed" | "Canceled", "error": {"code", "message"}}}``: the
+  long-running operation that the call starts ends like this;
 - ``{"patch": {...}}``: the answer's JSON is changed by this merge patch (RFC 7396).
 """
 

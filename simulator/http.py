@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from simulator.values import JsonObject, as_object
 
 
-class MalformedBody(ValueError):
+class MalformedBodyError(ValueError):
     """The body of a request is not JSON."""
 
 
@@ -47,20 +47,20 @@ class Request:
         """The body as JSON; None if there is no body.
 
         Raises:
-            MalformedBody: the body is not JSON.
+            MalformedBodyError: the body is not JSON.
         """
         if not self.body:
             return None
         try:
             return json.loads(self.body)
         except ValueError as error:
-            raise MalformedBody(f"the request's body is not JSON: {error}") from error
+            raise MalformedBodyError(f"the request's body is not JSON: {error}") from error
 
     def json_object(self) -> JsonObject:
         """The body as a JSON object; an empty one if it is anything else.
 
         Raises:
-            MalformedBody: the body is not JSON.
+            MalformedBodyError: the body is not JSON.
         """
         return as_object(self.json())
 

@@ -1,8 +1,8 @@
 """The world as it is before anything is deployed: what ``Pulumi.dev.yaml`` expects to exist.
 
-Two environments, ``dev`` and ``prod``, each with a resource group and a cluster; one Grafana and one
-Azure Monitor workspace in ``rg-dev``. The caller owns the subscription and is Grafana Admin. All of
-it is made through ARM, as a person would have.
+Two environments, ``dev`` and ``prod``, each with a resource group and a cluster; one Grafana and
+one Azure Monitor workspace in ``rg-dev``. The caller owns the subscription and is Grafana Admin.
+All of it is made through ARM, as a person would have.
 """
 
 import json

@@ -20,7 +20,7 @@ import os
 import signal
 import ssl
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 import trustme
@@ -32,7 +32,7 @@ from simulator.clock import Clock
 from simulator.control import Control
 from simulator.faults import Effect, FaultPlan, FaultPlanError
 from simulator.grafana.api import GrafanaService
-from simulator.http import MalformedBody, Request, Response, Service
+from simulator.http import MalformedBodyError, Request, Response, Service
 from simulator.identity import IDENTITY_HEADER, IdentityService
 from simulator.kubernetes.api import KubernetesService
 from simulator.prometheus.api import PrometheusService
@@ -97,7 +97,7 @@ class Dispatcher:
         if effect.status is not None:
             return _sent(Response(effect.status, effect.body, dict(effect.headers)))
         if effect.delay is not None:
-            await asyncio.sleep(effect.delay * self._world.clock.factor)
+            await self._delay(effect.delay)
         response = self._act(service, request, effect)
         if effect.patch is not None:
             response.body = merge_patch(_decoded(response.body), effect.patch)
@@ -105,12 +105,19 @@ class Dispatcher:
             return _cut(raw)
         return _sent(response)
 
+    async def _delay(self, seconds: float) -> None:
+        clock = self._world.clock
+        if clock.factor == 0:
+            clock.jump(clock.now() + seconds)
+        else:
+            await asyncio.sleep(seconds * clock.factor)
+
     def _act(self, service: Service, request: Request, effect: Effect) -> Response:
         changed = self._world.advance()
         self._world.outcome = effect.operation
         try:
             response = service.handle(request)
-        except MalformedBody as error:
+        except MalformedBodyError as error:
             message = {"error": {"code": "InvalidRequestContent", "message": str(error)}}
             response = Response(400, message)
         finally:
@@ -168,7 +175,7 @@ def _cut(raw: web.Request) -> web.StreamResponse:
 
 
 @contextlib.contextmanager
-def _alone(home: Path) -> Iterator[None]:
+def _alone(home: Path) -> Generator[None]:
     """Hold the home's lock; the system frees it however this process ends."""
     with (home / "server.lock").open("w") as lock:
         try:
@@ -223,6 +230,10 @@ async def _listen(runner: web.AppRunner, port: int, tls: ssl.SSLContext | None) 
 
 
 async def _serve(home: Path, latency: float, plan: FaultPlan, parent: int | None) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
     tls = _certificate(home)
     world = _world(home / "world.json", latency)
     dispatcher = Dispatcher(world, plan, home / "world.json")
@@ -257,10 +268,6 @@ async def _serve(home: Path, latency: float, plan: FaultPlan, parent: int | None
             "latency": latency,
         },
     )
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stop.set)
     watch = asyncio.create_task(_watch(parent, stop)) if parent else None
     await stop.wait()
     if watch:

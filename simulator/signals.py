@@ -172,8 +172,8 @@ def _forwarded(world: World, cluster_id: str, workspace: Resource) -> bool:
 def _incompatible(server: Server) -> str:
     """Pushes to a server of another protocol version succeed, and nothing is to be seen."""
     found = re.match(r"(\d+)\.(\d+)", server.version)
-    version = (int(found[1]), int(found[2])) if found else (0, 0)
-    if not (1, 15) <= version < (1, 20):
+    version = [int(found[1]), int(found[2])] if found else [0, 0]
+    if not [1, 15] <= version < [1, 20]:
         return f"Pyroscope {server.version} does not understand the agent's profiles"
     if server.config.get("multitenancy_enabled") is True:
         return "Pyroscope wants a tenant, and the agent sends none"

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +48,7 @@ class Running:
 
     def client(self, audience: str = "https://management.azure.com") -> httpx.Client:
         """An HTTP client of the TLS port, with the caller's token for ``audience``."""
-        import ssl  # noqa: PLC0415
+        import ssl
 
         context = ssl.create_default_context(cafile=self.ca_file)
         token = self.token(audience)
@@ -91,7 +91,7 @@ def environment_for(server: JsonObject) -> dict[str, str]:
 @contextmanager
 def running(
     home: Path, *, latency: float = 0.0, faults: Sequence[JsonObject] = ()
-) -> Iterator[Running]:
+) -> Generator[Running]:
     """Run a simulator on ``home`` (its state stays there) while the context lasts.
 
     Args:

@@ -5,7 +5,7 @@ inside them. None of them raises for a value of another shape: they answer the e
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TypeGuard, cast
+from typing import TypeGuard
 
 JsonObject = dict[str, object]
 
@@ -15,6 +15,11 @@ def is_object(value: object) -> TypeGuard[JsonObject]:
     return isinstance(value, dict)
 
 
+def is_list(value: object) -> TypeGuard[list[object]]:
+    """Whether ``value`` is a JSON array."""
+    return isinstance(value, list)
+
+
 def as_object(value: object) -> JsonObject:
     """``value`` if it is a JSON object (the same one, not a copy), else an empty one."""
     return value if is_object(value) else {}
@@ -22,7 +27,7 @@ def as_object(value: object) -> JsonObject:
 
 def as_list(value: object) -> list[object]:
     """``value`` if it is a JSON array (the same one, not a copy), else an empty one."""
-    return cast("list[object]", value) if isinstance(value, list) else []
+    return value if is_list(value) else []
 
 
 def as_objects(value: object) -> list[JsonObject]:
@@ -67,8 +72,8 @@ def clone(value: object) -> object:
     """A deep copy of a JSON value."""
     if is_object(value):
         return {key: clone(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [clone(item) for item in as_list(cast("object", value))]
+    if is_list(value):
+        return [clone(item) for item in value]
     return value
 
 

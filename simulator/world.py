@@ -24,6 +24,11 @@ from simulator.values import JsonObject, as_number, as_object, as_objects, as_te
 TENANT_ID = "72f988bf-0000-4000-8000-2d7cd011db47"
 """The simulated directory."""
 
+KEPT_OPERATIONS = 500
+"""How many ended operations can still be asked for."""
+KEPT_STEPS = 5000
+"""How many steps the timeline goes back."""
+
 
 @dataclass
 class Resource:
@@ -131,8 +136,6 @@ class ClusterState:
     """Addresses of load balancer frontends by ``<namespace>/<service>``."""
     addresses: dict[str, str] = field(default_factory=dict[str, str])
     """Those of them that the Services have been told."""
-    mirrored: bool = False
-    """A real API server stands for this cluster; ``objects`` is what it was last seen to hold."""
 
     def of_kind(self, kind: str, namespace: str | None = None) -> list[JsonObject]:
         """The objects of ``kind``, in one namespace or in all."""
@@ -232,9 +235,9 @@ class World:
         """The running operation on ``target`` (of one of ``kinds``), if there is one."""
         target = target.lower()
         for operation in self.operations.values():
-            if operation.running and operation.target == target:
-                if not kinds or operation.kind in kinds:
-                    return operation
+            concerns = operation.running and operation.target == target
+            if concerns and (not kinds or operation.kind in kinds):
+                return operation
         return None
 
     def cancel(self, operation: Operation) -> None:
@@ -293,7 +296,15 @@ class World:
                 "status": operation.status,
             }
         )
+        self._forget()
         self.touch()
+
+    def _forget(self) -> None:
+        """Drop the oldest of what has ended: nobody polls it any more."""
+        ended = [item for item in self.operations.values() if not item.running]
+        for operation in ended[:-KEPT_OPERATIONS]:
+            del self.operations[operation.id]
+        del self.timeline[:-KEPT_STEPS]
 
     # --- resources -------------------------------------------------------------------------
 
@@ -323,9 +334,9 @@ class World:
         for item in [*self.below(resource_id), *filter(None, [self.get(resource_id)])]:
             self.resources.pop(item.key, None)
             for operation in self.operations.values():
-                if operation.running and operation.target == item.key:
-                    if operation.kind != "delete":
-                        self.cancel(operation)
+                concerns = operation.running and operation.target == item.key
+                if concerns and operation.kind != "delete":
+                    self.cancel(operation)
         self.touch()
 
     # --- what the data plane asks ----------------------------------------------------------
@@ -346,7 +357,7 @@ class World:
 
     def has_data_role(self, principal_id: str, scope: str, role_ids: Collection[str]) -> bool:
         """Whether a role (definition GUIDs) is assigned at ``scope`` or above, and in effect."""
-        from simulator.arm import roles  # noqa: PLC0415 - roles know the world, not the reverse
+        from simulator.arm import roles
 
         return roles.holds(self, principal_id, scope, role_ids)
 
@@ -355,43 +366,43 @@ class World:
 
         Or, as a string, why nobody answers.
         """
-        from simulator import signals  # noqa: PLC0415
+        from simulator import signals
 
         return signals.reachable_pyroscope(self, grafana_id, url)
 
     def pyroscope_answers(self, cluster_id: str) -> bool:
         """Whether a Pyroscope of the cluster is up (asked from inside the cluster)."""
-        from simulator import signals  # noqa: PLC0415
+        from simulator import signals
 
         return signals.ready_pyroscope(self, cluster_id) is not None
 
     def profiles_flow(self, cluster_id: str) -> bool:
         """Whether profiles of the cluster's GPU workload reach its Pyroscope and are readable."""
-        from simulator import signals  # noqa: PLC0415
+        from simulator import signals
 
         return not signals.profiles_missing(self, cluster_id)
 
     def profiles_missing(self, cluster_id: str) -> str:
         """Why no profiles are to be seen; empty if they flow."""
-        from simulator import signals  # noqa: PLC0415
+        from simulator import signals
 
         return signals.profiles_missing(self, cluster_id)
 
     def agent_version(self, cluster_id: str) -> str:
         """The version of the Inspektor Gadget that runs on the cluster; empty if none does."""
-        from simulator import signals  # noqa: PLC0415
+        from simulator import signals
 
         return signals.agent_version(self, cluster_id)
 
     def server_version(self, cluster_id: str) -> str:
         """The version of the Pyroscope server in the cluster; empty if none is ready."""
-        from simulator import signals  # noqa: PLC0415
+        from simulator import signals
 
         return signals.server_version(self, cluster_id)
 
     def metrics_flow(self, cluster_id: str, workspace_id: str) -> bool:
         """Whether the agent's metrics of the cluster reach the Azure Monitor workspace."""
-        from simulator import signals  # noqa: PLC0415
+        from simulator import signals
 
         return not signals.metrics_missing(self, cluster_id, workspace_id)
 

@@ -57,6 +57,7 @@ TYPES: Sequence[type[ResourceType]] = (
     RoleAssignments,
 )
 
+GROUPS = ResourceGroups.type
 POLLED = ("operations", "operationstatuses", "operationresults")
 VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
 
@@ -143,9 +144,9 @@ class ArmService:
         self._check_registration(kind, target)
         call = Call(request, target, version, principal)
         self.authorize(call, kind, action)
-        if target.group and kind.type != "Microsoft.Resources/resourceGroups":
-            if self._world.get(group_id(target.subscription, target.group)) is None:
-                raise group_not_found(target.group)
+        group = self._world.get(group_id(target.subscription, target.group))
+        if target.group and group is None and kind.type != GROUPS:
+            raise group_not_found(target.group)
         if action:
             return self._act(kind, call, action)
         if target.is_collection:
@@ -179,10 +180,9 @@ class ArmService:
         wanted = f"{kind.type}/{VERBS.get(call.request.method, '')}"
         if action:
             wanted = f"{kind.type}/{action}/action"
-        if kind.type == "Microsoft.Resources/resourceGroups":
-            wanted = (
-                f"Microsoft.Resources/subscriptions/resourceGroups/{VERBS[call.request.method]}"
-            )
+        if kind.type == GROUPS:
+            verb = VERBS.get(call.request.method, "")
+            wanted = f"Microsoft.Resources/subscriptions/resourceGroups/{verb}"
         if not roles.may(self._world, call.principal, wanted, scope):
             raise forbidden(call.principal, wanted, scope)
         locked = roles.lock_over(self._world, scope)
@@ -212,8 +212,8 @@ class ArmService:
             raise ArmError(
                 404,
                 "ParentResourceNotFound",
-                f"Failed to perform '{VERBS.get(method, method)}' on resource(s) of type '{kind.type}', "
-                f"because the parent resource '{parent}' could not be found.",
+                f"Failed to perform '{VERBS.get(method, method)}' on resource(s) of type "
+                f"'{kind.type}', because the parent resource '{parent}' could not be found.",
             )
 
     def _unknown_type(self, target: ResourceId, version: str) -> ArmError:

@@ -71,9 +71,9 @@ def group_not_found(group: str) -> ArmError:
 def forbidden(principal: str, action: str, scope: str) -> ArmError:
     """No role assignment of the caller allows the action."""
     message = (
-        f"The client '{principal}' with object id '{principal}' does not have authorization to perform "
-        f"action '{action}' over scope '{scope}' or the scope is invalid. If access was recently "
-        "granted, please refresh your credentials."
+        f"The client '{principal}' with object id '{principal}' does not have authorization to "
+        f"perform action '{action}' over scope '{scope}' or the scope is invalid. If access was "
+        "recently granted, please refresh your credentials."
     )
     return ArmError(403, "AuthorizationFailed", message)
 
@@ -82,9 +82,9 @@ def denied(principal: str, action: str, scope: str, locked_scope: str, deny_id: 
     """The node resource group is locked: the deny assignment beats every role."""
     message = (
         f"The client '{principal}' with object id '{principal}' has permission to perform action "
-        f"'{action}' on scope '{scope}'; however, the access is denied because of the deny assignment "
-        f"with name 'Microsoft.ContainerService nrg-lockdown deny assignment' and Id '{deny_id}' at "
-        f"scope '{locked_scope}'."
+        f"'{action}' on scope '{scope}'; however, the access is denied because of the deny "
+        f"assignment with name 'Microsoft.ContainerService nrg-lockdown deny assignment' and Id "
+        f"'{deny_id}' at scope '{locked_scope}'."
     )
     return ArmError(403, "DenyAssignmentAuthorizationFailed", message)
 

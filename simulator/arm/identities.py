@@ -35,7 +35,7 @@ def system_assigned(world: World, identity: object, old: object, name: str) -> J
         return wanted
     principal = as_text(as_object(old).get("principalId"))
     if not principal:
-        principal = str(uuid.uuid4())
+        principal = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {len(world.principals)}"))
         world.principals[principal] = Principal(principal, "ServicePrincipal", name, False)
         outcome, world.outcome = world.outcome, None
         world.start(HANDLER, "replicate", principal, REPLICATION_SECONDS)

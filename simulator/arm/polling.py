@@ -1,8 +1,8 @@
 """How each resource provider lets a client follow a long-running operation.
 
 Terminal states are Succeeded, Failed and Canceled; a failed operation reads HTTP 200. Polls carry
-``x-ms-retry-after-ms``, which Azure does not send: it makes unchanged SDK clients, whose default is 30
-seconds of wall time, keep the simulator's pace.
+``x-ms-retry-after-ms``, which Azure does not send: it makes unchanged SDK clients, whose default
+is 30 seconds of wall time, keep the simulator's pace.
 """
 
 from dataclasses import dataclass

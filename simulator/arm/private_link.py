@@ -1,7 +1,8 @@
 """Both ends of a private link: Grafana's managed private endpoint and the Private Link Service.
 
-The service's side (the connection in ``privateEndpointConnections``) is the truth. The endpoint's side
-shows what Grafana last looked up: its state and address change only by the workspace's refresh.
+The service's side (the connection in ``privateEndpointConnections``) is the truth. The endpoint's
+side shows what Grafana last looked up: its state and address change only by the workspace's
+refresh.
 """
 
 import uuid

@@ -1,9 +1,10 @@
-"""What all resource types have in common: create, read, update, delete, and long-running operations.
+"""What all resource types have in common: the four methods, and long-running operations.
 
 A type is a subclass that states its description (name, versions, schema, latencies, form of
-long-running operation) and overrides the hooks for what is particular: :meth:`ResourceType.check` before
-a request is accepted, :meth:`ResourceType.begin` when it is, :meth:`ResourceType.finish_put` and
-:meth:`ResourceType.finish_delete` when its operation ends, :meth:`ResourceType.wire` for the answer.
+long-running operation) and overrides the hooks for what is particular:
+:meth:`ResourceType.check` before a request is accepted, :meth:`ResourceType.begin` when it is,
+:meth:`ResourceType.finish_put` and :meth:`ResourceType.finish_delete` when its operation ends,
+:meth:`ResourceType.wire` for the answer.
 """
 
 import re
@@ -93,15 +94,22 @@ class ResourceType:
         return None
 
     def remove_all_below(self, resource: Resource) -> ArmError | None:
-        """Delete everything below a resource, deepest first; the first refusal, if there is one."""
-        for below in self.world.below(resource.id):
-            if self.world.get(below.id) is None:
-                continue
-            error = self.world.removers[below.type.lower()](below)
-            if error is not None:
+        """Delete everything below a resource, dependents first; a refusal, if anything stays."""
+        while True:
+            error: JsonObject | None = None
+            before = len(self.world.resources)
+            for below in self.world.below(resource.id):
+                if self.world.get(below.id) is None:
+                    continue
+                refusal = self.world.removers[below.type.lower()](below)
+                if refusal is None:
+                    self.world.drop(below.id)
+                else:
+                    error = refusal
+            if error is None:
+                return None
+            if len(self.world.resources) == before:
                 return ArmError(409, as_text(error.get("code")), as_text(error.get("message")))
-            self.world.drop(below.id)
-        return None
 
     def _remove(self, resource: Resource) -> JsonObject | None:
         fault = self.finish_delete(resource)

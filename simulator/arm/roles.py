@@ -124,9 +124,9 @@ def covers(scope: str, resource_id: str) -> bool:
 def assignments(world: World, principal: str, scope: str) -> Iterator[Resource]:
     """The assignments of a principal at a scope or above it."""
     for item in world.of_type(ROLE_ASSIGNMENTS):
-        if as_text(item.properties.get("principalId")).lower() == principal.lower():
-            if covers(scope_of(item), scope):
-                yield item
+        own = as_text(item.properties.get("principalId")).lower() == principal.lower()
+        if own and covers(scope_of(item), scope):
+            yield item
 
 
 def holds(world: World, principal: str, scope: str, role_ids: Collection[str]) -> bool:

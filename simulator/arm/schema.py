@@ -6,10 +6,10 @@ property that the tree does not have is refused.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from simulator.values import JsonObject, as_list, as_object, clone, is_object
+from simulator.values import JsonObject, as_list, as_object, clone, is_list, is_object
 
 
 @dataclass(frozen=True)
@@ -124,10 +124,10 @@ def problems(rule: Field, value: object, path: str = "") -> list[str]:
         case "flag" if not isinstance(value, bool):
             return [f"The value of {where} is not a boolean: {value!r}."]
         case "list":
-            if not isinstance(value, list):
+            if not is_list(value):
                 return [f"The value of {where} is not an array."]
             found: list[str] = []
-            for index, item in enumerate(as_list(as_object({"v": value}).get("v"))):
+            for index, item in enumerate(value):
                 found += problems(rule.item or anything(), item, f"{path}[{index}]")
             return found
         case "map" | "object":
@@ -230,10 +230,8 @@ def forbidden_changes(rule: Field, old: object, new: object, path: str = "") -> 
 def _same(old: object, new: object) -> bool:
     if isinstance(old, str) and isinstance(new, str):
         return _flat(old) == _flat(new)
-    if isinstance(old, list) and isinstance(new, list):
-        left: Sequence[object] = as_list(as_object({"v": old}).get("v"))
-        right: Sequence[object] = as_list(as_object({"v": new}).get("v"))
-        return len(left) == len(right) and all(map(_same, left, right))
+    if is_list(old) and is_list(new):
+        return len(old) == len(new) and all(map(_same, old, new))
     return old == new
 
 

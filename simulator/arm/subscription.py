@@ -1,7 +1,7 @@
 """Calls that are about a subscription or a scope, not about one resource type.
 
-The subscription itself, resource provider registration, the caller's permissions at a scope, Compute's
-quota usages and SKUs.
+The subscription itself, resource provider registration, the caller's permissions at a scope,
+Compute's quota usages and SKUs.
 """
 
 from typing import Final
@@ -45,10 +45,10 @@ def answer(world: World, request: Request, principal: str) -> Response | None:
     """The answer to a call of this kind; None if it is another's."""
     path = request.segments
     lower = tuple(part.lower() for part in path)
-    if len(lower) >= 3 and lower[-3:-1] == ("providers", "microsoft.authorization"):
-        if lower[-1] == "permissions" and request.method == "GET":
-            scope = "/" + "/".join(path[:-3])
-            return Response(200, {"value": _permissions(world, principal, scope)})
+    asked = lower[-3:] == ("providers", "microsoft.authorization", "permissions")
+    if asked and request.method == "GET":
+        scope = "/" + "/".join(path[:-3])
+        return Response(200, {"value": _permissions(world, principal, scope)})
     if lower == ("subscriptions",):
         known = sorted({key.split("/")[2] for key in world.resources})
         return Response(200, {"value": [_subscription(item) for item in known]})

@@ -1,48 +1,61 @@
-"""The API server of a simulated AKS cluster, at ``https://127.0.0.1:PORT/kubernetes/<cluster name>``.
+"""The API server of a simulated AKS cluster: ``https://127.0.0.1:PORT/kubernetes/<cluster name>``.
 
-Bearer tokens as in the kubeconfigs of ``listClusterUserCredential`` and ``listClusterAdminCredential``; a
-cluster with Entra ID takes tokens of the audience ``6dae42f8-4368-4678-94ff-3960e28e3630`` instead of a
-user's static one. No token or a wrong one: 401; no right: 403. A stopped cluster does not answer (503).
-Errors are Kubernetes ``Status`` objects: ``{"kind": "Status", "status": "Failure", "code", "reason", "message"}``.
+Bearer tokens as in the kubeconfigs of ``listClusterUserCredential`` and
+``listClusterAdminCredential``; a cluster with Entra ID takes tokens of the audience
+``6dae42f8-4368-4678-94ff-3960e28e3630`` instead of a user's static one (what its groups may do is
+not modelled; with Azure RBAC the role is checked). No token or a wrong one: 401; no right: 403. A
+stopped cluster does not answer (503). Errors are Kubernetes ``Status`` objects: ``{"kind":
+"Status", "status": "Failure", "code", "reason", "message"}``.
 
-Objects, as in the real API (JSON; ``metadata.uid``, ``resourceVersion``, ``creationTimestamp`` are added)::
+Objects, as in the real API (JSON; ``metadata.uid``, ``resourceVersion`` and ``creationTimestamp``
+are added)::
 
-    GET    /version                                             {"gitVersion": "v1.33.2"}
-    POST   /api/v1/namespaces                                    201; 409 AlreadyExists
-    GET    /api/v1/namespaces[/<name>]                           200; 404 NotFound
-    DELETE /api/v1/namespaces/<name>                             200, then phase Terminating until it is empty
-    POST|GET       /apis/<group>/<version>/namespaces/<ns>/<plural>
-    GET|PUT|PATCH|DELETE  .../<plural>/<name>                    (core: /api/v1/namespaces/<ns>/<plural>/<name>)
+    GET    /version                            {"gitVersion": "v1.33.3"}
+    POST   /api/v1/namespaces                  201; 409 AlreadyExists
+    GET    /api/v1/namespaces[/<name>]         200; 404 NotFound
+    DELETE /api/v1/namespaces/<name>           200, then phase Terminating until it is empty
+    POST|GET /apis/<group>/<version>/namespaces/<namespace>/<plural>
+    GET|PUT|PATCH|DELETE .../<plural>/<name>   (core: /api/v1/namespaces/<namespace>/<plural>)
 
-PATCH with ``application/merge-patch+json`` changes what exists; with ``application/apply-patch+yaml`` (a JSON
-body) it creates or changes. Plurals served: namespaces, services, configmaps, serviceaccounts, secrets, pods,
-events, persistentvolumeclaims, daemonsets, statefulsets, deployments, poddisruptionbudgets, podmonitors.
-Anything else is 404. DaemonSets and StatefulSets get their ``status`` when their pods would be ready.
+PATCH with ``application/merge-patch+json`` changes what exists; with
+``application/apply-patch+yaml`` (a JSON body) it creates or changes. The plurals served are in
+:data:`KINDS`; anything else is 404. DaemonSets and StatefulSets get their ``status`` when their
+pods would be ready.
 
-Helm releases (no real API has these; they stand for what the Helm library does on the client's side)::
+Helm releases (no real API has these; they stand for what the Helm library does on the client's
+side)::
 
-    PUT    /releases/<namespace>/<name>    body below; install: 202 {release}
-                                           404 namespace not found (without createNamespace)
-                                           409 "cannot re-use a name that is still in use", also after a failed install
-                                           404 chart or version not found
-    PUT    ...?upgrade=true                upgrade: 202; 404 "release: not found"; 422 "... is immutable" / "updates to
-                                           statefulset spec for fields other than ... are forbidden"
-    GET    /releases/<namespace>/<name>    200 {release}; 404
-    GET    /releases                       200 [release, ...]
-    DELETE /releases/<namespace>/<name>    202 {release, status "uninstalling"}; gone (GET 404) when all objects are,
-                                           which for the Service waits for the cloud controller's finalizer;
-                                           ``?timeout=300``: after so long it is ``failed``, and what is left stays
+    PUT    /releases/<namespace>/<name>        install: 202 release
+                                               404 namespace, chart or version not found
+                                               409 cannot re-use a name that is still in use,
+                                                   also after a failed install
+    PUT    ...?upgrade=true                    upgrade: 202 release; 404 no such release;
+                                               409 another operation is in progress;
+                                               422 a change that a StatefulSet forbids
+    GET    /releases/<namespace>/<name>        200 release; 404
+    GET    /releases                           200 [release, ...]
+    DELETE /releases/<namespace>/<name>        202 release, "uninstalling"; GET is 404 when all its
+                                               objects are gone, which for the Service waits for
+                                               the cloud controller; after ``?timeout=300`` it is
+                                               "failed", and what is left stays
 
-    body    {"chart": "oci://ghcr.io/grafana/helm-charts/pyroscope", "repository": "", "version": "1.15.0",
-             "values": {...}, "createNamespace": false, "timeout": 300,
-             "localChart": {"name", "version", "appVersion"}   (only for a chart of the file system)}
-    release {"namespace", "name", "chart": "pyroscope", "version", "appVersion", "values", "revision": 1,
-             "status": "pending-install" | "pending-upgrade" | "deployed" | "failed" | "uninstalling",
-             "message": why it failed or what it waits for, "resources": ["v1/Service/gadget/pyroscope", ...]}
+The body of a PUT::
 
-Poll GET until the status is no longer pending (install, upgrade) or until 404 (delete). A failed install stays as a
-``failed`` release that must be deleted or upgraded. Waiting is included: ``deployed`` means pods ready and load
-balancers addressed; after ``timeout`` simulated seconds without that, it is ``failed``.
+    {"chart": "oci://ghcr.io/grafana/helm-charts/pyroscope", "repository": "", "version": "1.15.0",
+     "values": {...}, "createNamespace": false, "timeout": 300,
+     "localChart": {"name", "version", "appVersion"}}     (only for a chart of the file system)
+
+A release::
+
+    {"namespace", "name", "chart": "pyroscope", "version", "appVersion", "values", "revision": 1,
+     "status": "pending-install" | "pending-upgrade" | "deployed" | "failed" | "uninstalling",
+     "message": why it failed or what it waits for,
+     "resources": ["v1/Service/gadget/pyroscope", ...]}
+
+Poll GET until the status is no longer pending (install, upgrade) or until 404 (delete). A failed
+install stays as a ``failed`` release that must be deleted or upgraded. Waiting is included:
+``deployed`` means pods ready and load balancers addressed; after ``timeout`` simulated seconds
+without that it is ``failed``.
 """
 
 from dataclasses import dataclass
@@ -275,8 +288,8 @@ class KubernetesService:
             raise StatusError(
                 400,
                 "BadRequest",
-                f"the object is a {manifest.get('apiVersion')} {manifest.get('kind')}, the path wants "
-                f"{target.kind.api_version} {target.kind.kind}",
+                f"the object is a {manifest.get('apiVersion')} {manifest.get('kind')}, the path "
+                f"wants {target.kind.api_version} {target.kind.kind}",
             )
         described = state.metadata(manifest)
         described["name"] = target.name
@@ -289,9 +302,9 @@ class KubernetesService:
                     raise StatusError(
                         400,
                         "BadRequest",
-                        f"{target.kind.kind} in version {target.kind.api_version!r} cannot be handled: "
-                        f"json: cannot unmarshal into Go struct field ObjectMeta.metadata.{holder} of "
-                        f"type string ({key})",
+                        f"{target.kind.kind} in version {target.kind.api_version!r} cannot be "
+                        "handled: json: cannot unmarshal into Go struct field "
+                        f"ObjectMeta.metadata.{holder} of type string ({key})",
                     )
         stored = state.add(objects, manifest)
         self._world.touch()

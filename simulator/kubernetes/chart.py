@@ -1,7 +1,7 @@
 """The public Pyroscope chart, as far as the product's values reach: what Helm would render.
 
-Like the chart, it has no values schema: a value it does not know changes nothing, silently. What the
-server does with its configuration is in :mod:`simulator.kubernetes.pyroscope_server`.
+Like the chart, it has no values schema: a value it does not know changes nothing, silently. What
+the server does with its configuration is in :mod:`simulator.kubernetes.pyroscope_server`.
 """
 
 import hashlib
@@ -219,9 +219,9 @@ class _Rendering:
                     type(value).__name__, "object"
                 )
                 raise ChartError(
-                    f"unable to build kubernetes objects from release manifest ({what}): json: cannot "
-                    f"unmarshal {kind} into Go struct field ObjectMeta.metadata.annotations of type "
-                    f"string ({key})"
+                    f"unable to build kubernetes objects from release manifest ({what}): json: "
+                    f"cannot unmarshal {kind} into Go struct field ObjectMeta.metadata.annotations "
+                    f"of type string ({key})"
                 )
         return annotations
 

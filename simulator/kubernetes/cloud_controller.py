@@ -1,9 +1,9 @@
 """The AKS cloud controller: load balancers and Private Link Services from Services.
 
-It knows the Services only as manifests handed to :func:`reconcile`, and answers what it wants of each
-(address, finalizer, events); who hands them over, a simulated API server or the watch of a real one,
-carries that out. What it makes and removes in Azure it starts itself, as operations that take time:
-call again after every change of the Services and until nothing is ``pending``.
+It knows the Services only as manifests handed to :func:`reconcile`, and answers what it wants of
+each (address, finalizer, events); who hands them over, a simulated API server or the watch of a
+real one, carries that out. What it makes and removes in Azure it starts itself, as operations that
+take time: call again after every change of the Services and until nothing is ``pending``.
 """
 
 import re
@@ -85,7 +85,7 @@ class Outcome:
         }
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """The controller cannot do what the annotations ask for; the message goes to an event."""
 
 
@@ -160,7 +160,7 @@ class _Service:
         outcome.address = self._state.addresses.get(self._key)
         try:
             ready = self._private_link()
-        except _Refused as refusal:
+        except _RefusedError as refusal:
             message = f"Error syncing load balancer: failed to ensure load balancer: {refusal}"
             outcome.events.append(Event("Warning", "SyncLoadBalancerFailed", message))
             return outcome
@@ -182,7 +182,7 @@ class _Service:
         wanted = self._wanted_id()
         own = self._owned()
         if own is not None and own.key != wanted.lower():
-            raise _Refused(
+            raise _RefusedError(
                 f"cannot change existing name of private link service: {own.name} to "
                 f"{wanted.rsplit('/', 1)[-1]}"
             )
@@ -203,43 +203,47 @@ class _Service:
     def _check_annotations(self) -> None:
         for name in self._annotations:
             if name.startswith(PLS) and name.removeprefix(PLS) not in KNOWN:
-                raise _Refused(f"unknown private link service annotation {name}")
+                raise _RefusedError(f"unknown private link service annotation {name}")
         if self._annotations.get(INTERNAL, "").lower() != "true":
-            raise _Refused("a private link service needs an internal load balancer")
+            raise _RefusedError("a private link service needs an internal load balancer")
         name = self._name()
         if len(name) > 80 or not re.fullmatch(r"[a-zA-Z0-9]([-\w.]*\w)?", name):
-            raise _Refused(
+            raise _RefusedError(
                 f"private link service name '{name}' is invalid: InvalidResourceName, at most 80 "
                 "letters, digits, '_', '.' and '-'"
             )
         count = self._annotation("ip-configuration-ip-address-count") or "1"
         if not count.isdigit() or not 1 <= int(count) <= 8:
-            raise _Refused(f"ip-address-count '{count}' is not a number from 1 to 8")
+            raise _RefusedError(f"ip-address-count '{count}' is not a number from 1 to 8")
         addresses = self._annotation("ip-configuration-ip-address").split()
         for address in addresses:
             if not re.fullmatch(r"\d{1,3}(\.\d{1,3}){3}", address):
-                raise _Refused(f"ip-address '{address}' is not an IPv4 address")
+                raise _RefusedError(f"ip-address '{address}' is not an IPv4 address")
         if len(addresses) > int(count):
-            raise _Refused(f"{len(addresses)} ip addresses are more than ip-address-count {count}")
+            raise _RefusedError(
+                f"{len(addresses)} ip addresses are more than ip-address-count {count}"
+            )
         if self._annotation("proxy-protocol") not in ("", "true", "false"):
-            raise _Refused("proxy-protocol is neither true nor false")
+            raise _RefusedError("proxy-protocol is neither true nor false")
 
     def _check_free(self, wanted: str) -> None:
         group = wanted.split("/providers/")[0]
         action = "Microsoft.Network/privateLinkServices/write"
         identity = as_text(dig(self._cluster.body, "identity", "principalId"))
         if not identity_may(self._world, self._cluster, action, group):
-            raise _Refused(
+            raise _RefusedError(
                 f"PUT {wanted}: 403: AuthorizationFailed: The client '{identity}' with object id "
                 f"'{identity}' does not have authorization to perform action '{action}' over scope "
                 f"'{wanted}'"
             )
         if self._world.get(group) is None:
-            raise _Refused(f"ResourceGroupNotFound: resource group '{group}' could not be found")
+            raise _RefusedError(
+                f"ResourceGroupNotFound: resource group '{group}' could not be found"
+            )
         taken = self._world.get(wanted)
         if taken is not None:
             owner = as_text(dig(taken.body, "tags", OWNER_TAG)) or "something else"
-            raise _Refused(
+            raise _RefusedError(
                 f"private link service {taken.name} is already in use by service {owner}; "
                 f"{self._key} cannot share it"
             )
@@ -318,8 +322,9 @@ class _Service:
                 Event(
                     "Warning",
                     "SyncLoadBalancerFailed",
-                    "Error syncing load balancer: failed to delete load balancer: private link service "
-                    f"{own.name} cannot be deleted since it has private endpoint connections: {names}",
+                    "Error syncing load balancer: failed to delete load balancer: private link "
+                    f"service {own.name} cannot be deleted since it has private endpoint "
+                    f"connections: {names}",
                 )
             )
         else:

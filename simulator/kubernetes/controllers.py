@@ -1,7 +1,4 @@
-"""The controllers of the simulated clusters: pods, load balancers, Helm's waiting, namespaces.
-
-Clusters that a real API server stands for are left to its own controllers.
-"""
+"""The controllers of the simulated clusters: pods, load balancers, Helm's waiting, namespaces."""
 
 from simulator.kubernetes import cloud_controller, extension_agent, state, workloads
 from simulator.kubernetes.helm import Helm
@@ -21,8 +18,6 @@ class Controllers:
     def run(self) -> None:
         """One round over every cluster."""
         for cluster_id, objects in list(self._world.clusters.items()):
-            if objects.mirrored:
-                continue
             workloads.control(self._world, cluster_id, objects)
             self._load_balancers(cluster_id, objects)
             self._helm.control(cluster_id, objects)

@@ -48,9 +48,9 @@ def install(world: World, extension: Resource) -> str:
     namespace = namespace_for(extension)
     if state.is_terminating(objects, namespace):
         return (
-            f'release: create: failed to create: secrets "sh.helm.release.v1.{extension.name}.v1" is '
-            f"forbidden: unable to create new content in namespace {namespace} because it is being "
-            "terminated"
+            f'release: create: failed to create: secrets "sh.helm.release.v1.{extension.name}.v1" '
+            f"is forbidden: unable to create new content in namespace {namespace} because it is "
+            "being terminated"
         )
     present = state.find(objects, "DaemonSet", namespace, DAEMON_SET)
     if present is not None and _owner(present) != extension.name:
@@ -65,9 +65,9 @@ def install(world: World, extension: Resource) -> str:
         and dig(cluster.properties, "azureMonitorProfile", "metrics", "enabled") is not True
     ):
         return (
-            "unable to build kubernetes objects from release manifest: resource mapping not found for "
-            f'name: "gadget" namespace: "{namespace}" from "": no matches for kind "PodMonitor" in '
-            'version "azmonitoring.coreos.com/v1" ensure CRDs are installed first'
+            "unable to build kubernetes objects from release manifest: resource mapping not found "
+            f'for name: "gadget" namespace: "{namespace}" from "": no matches for kind '
+            '"PodMonitor" in version "azmonitoring.coreos.com/v1" ensure CRDs are installed first'
         )
     if state.find(objects, "Namespace", "", namespace) is None:
         state.add(objects, state.namespace_manifest(namespace))
@@ -85,8 +85,8 @@ def uninstall(world: World, extension: Resource) -> str:
     namespace = namespace_for(extension)
     if state.is_terminating(objects, namespace):
         return (
-            f"uninstallation did not complete: namespace {namespace} is being terminated and still holds "
-            "the extension"
+            f"uninstallation did not complete: namespace {namespace} is being terminated and still "
+            "holds the extension"
         )
     for manifest in list(objects.objects.values()):
         if state.namespace_of(manifest) == namespace and _owner(manifest) == extension.name:

@@ -72,7 +72,8 @@ class Helm:
             raise HelmError(
                 403,
                 "Forbidden",
-                f"unable to create new content in namespace {namespace} because it is being terminated",
+                f"unable to create new content in namespace {namespace} because it is being "
+                "terminated",
             )
         chart = _found(body)
         release: JsonObject = {"namespace": namespace, "name": name, "revision": 1}
@@ -199,9 +200,9 @@ class Helm:
                 reason = workloads.obstacle(self._world, cluster_id, objects, manifest)
                 if reason:
                     return reason
-            if kind == "Service" and dig(manifest, "spec", "type") == "LoadBalancer":
-                if not as_objects(dig(manifest, "status", "loadBalancer", "ingress")):
-                    return f"Service {key} does not have load balancer ingress IP address"
+            balanced = kind == "Service" and dig(manifest, "spec", "type") == "LoadBalancer"
+            if balanced and not as_objects(dig(manifest, "status", "loadBalancer", "ingress")):
+                return f"Service {key} does not have load balancer ingress IP address"
         return ""
 
     def _settle(
@@ -260,8 +261,8 @@ def _check_change(objects: ClusterState, manifest: JsonObject, release: str) -> 
         raise HelmError(
             409,
             "Conflict",
-            f'Unable to continue with install: {kind} "{name}" exists and cannot be imported into the '
-            "current release: invalid ownership metadata",
+            f'Unable to continue with install: {kind} "{name}" exists and cannot be imported into '
+            "the current release: invalid ownership metadata",
         )
     if kind != "StatefulSet":
         return
@@ -271,8 +272,8 @@ def _check_change(objects: ClusterState, manifest: JsonObject, release: str) -> 
             raise HelmError(
                 422,
                 "Invalid",
-                f'cannot patch "{name}" with kind StatefulSet: StatefulSet.apps "{name}" is invalid: '
-                "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', "
-                "'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
+                f'cannot patch "{name}" with kind StatefulSet: StatefulSet.apps "{name}" is '
+                "invalid: spec: Forbidden: updates to statefulset spec for fields other than "
+                "'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', "
                 "'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
             )

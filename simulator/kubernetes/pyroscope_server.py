@@ -131,7 +131,7 @@ def config_of(objects: ClusterState, workload: JsonObject) -> JsonObject:
     try:
         return as_object(json.loads(text or "{}"))
     except ValueError:
-        import yaml  # noqa: PLC0415 - only charts that a real Helm rendered write YAML
+        import yaml
 
         return as_object(yaml.safe_load(text))
 

@@ -1,4 +1,4 @@
-"""The objects of a cluster: adding, finding, deleting with finalizers, and which nodes take pods."""
+"""The objects of a cluster: adding, finding, deleting with finalizers, and what nodes take pods."""
 
 import uuid
 from dataclasses import dataclass
@@ -224,9 +224,8 @@ def _tolerates(tolerations: list[JsonObject], taint: str) -> bool:
         if toleration.get("operator") == "Exists":
             if as_text(toleration.get("key")) in ("", taint_key):
                 return True
-        elif toleration.get("key") == taint_key:
-            if as_text(toleration.get("value")) == value:
-                return True
+        elif (toleration.get("key"), as_text(toleration.get("value"))) == (taint_key, value):
+            return True
     return False
 
 

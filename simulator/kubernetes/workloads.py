@@ -1,4 +1,4 @@
-"""Which pods run: DaemonSets on the nodes that take them, StatefulSets when nothing is in the way."""
+"""Which pods run: DaemonSets on the nodes that take them, StatefulSets where nothing is against."""
 
 from typing import Final
 
@@ -26,8 +26,8 @@ def obstacle(world: World, cluster_id: str, objects: ClusterState, workload: Jso
     pod = f"pod {state.namespace_of(workload)}/{state.name_of(workload)}-0"
     if not state.places(world, cluster_id, state.pod_spec(workload)):
         return (
-            f"{pod} is Pending: 0 nodes are available: untolerated taints or node selectors of every "
-            "node pool"
+            f"{pod} is Pending: 0 nodes are available: untolerated taints or node selectors of "
+            "every node pool"
         )
     for claim in as_objects(dig(workload, "spec", "volumeClaimTemplates")):
         wanted = as_text(dig(claim, "spec", "storageClassName"), "default")

@@ -3,7 +3,7 @@
 import base64
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -174,7 +174,7 @@ class Kubernetes:
             self.server + path,
             content=json.dumps(body) if body is not None else None,
             headers={
-                "Authorization": f"Bearer {self.token}",
+                "Authorization": f"Bearer {self.token or 'none'}",
                 "Content-Type": "application/json",
                 **headers,
             },
@@ -190,9 +190,7 @@ class Kubernetes:
         """NVIDIA's DaemonSet."""
         pod = {
             "tolerations": [{"key": tolerate, "operator": "Exists", "effect": "NoSchedule"}],
-            "containers": [
-                {"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.0"}
-            ],
+            "containers": [{"name": "plugin", "image": "nvcr.io/nvidia/k8s-device-plugin:v0.17.0"}],
         }
         labels = {"name": "nvidia-device-plugin"}
         manifest = {
@@ -290,7 +288,7 @@ def pyroscope_values(**changes: object) -> JsonObject:
 @contextmanager
 def azure_on(
     home: Path, *, latency: float = 0.0, faults: Sequence[JsonObject] = ()
-) -> Iterator[Azure]:
+) -> Generator[Azure]:
     """A simulated Azure and its caller's HTTP client."""
     with running(home, latency=latency, faults=faults) as server, server.client() as client:
         yield Azure(server, client)

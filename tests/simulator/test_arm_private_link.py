@@ -1,7 +1,6 @@
 """The private link, step by step: what each step changes, and what it does not."""
 
 import os
-from collections.abc import Iterator
 
 import pytest
 from azure.core.exceptions import HttpResponseError
@@ -35,13 +34,13 @@ def kubernetes(azure: Azure) -> Kubernetes:
 
 
 @pytest.fixture
-def sdk_environment(azure: Azure, monkeypatch: pytest.MonkeyPatch) -> Iterator[Azure]:
+def sdk_environment(azure: Azure, monkeypatch: pytest.MonkeyPatch) -> Azure:
     for name in list(os.environ):
         if name.startswith(("AZURE_", "MSI_", "IDENTITY_")):
             monkeypatch.delenv(name)
     for name, value in azure.server.environment.items():
         monkeypatch.setenv(name, value)
-    yield azure
+    return azure
 
 
 def deploy(kubernetes: Kubernetes, **annotations: object) -> None:

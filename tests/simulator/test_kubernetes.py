@@ -1,4 +1,5 @@
-"""The simulated clusters: objects, Helm releases, and what the cloud controller makes of Services."""
+"""The simulated clusters: objects, Helm releases, and what the cloud controller makes of
+Services."""
 
 import pytest
 
@@ -185,9 +186,7 @@ def test_an_upgrade_may_not_change_the_volume_claims(kubernetes: Kubernetes) -> 
 
 def test_an_upgrade_changes_what_may_change(kubernetes: Kubernetes) -> None:
     kubernetes.release()
-    changed = kubernetes.release(
-        with_value("1.15.1", "pyroscope", "image", "tag"), upgrade=True
-    )
+    changed = kubernetes.release(with_value("1.15.1", "pyroscope", "image", "tag"), upgrade=True)
     assert changed["status"] == "deployed"
     assert changed["revision"] == 2
 
@@ -203,7 +202,7 @@ def test_an_interrupted_upgrade_of_nothing_is_refused(kubernetes: Kubernetes) ->
     assert kubernetes.release(upgrade=True)["code"] == 404
 
 
-# --- the cloud controller --------------------------------------------------------------------------
+# --- the cloud controller -------------------------------------------------------------------------
 
 
 def test_the_service_has_its_address_when_the_private_link_exists(
@@ -327,6 +326,11 @@ def test_a_cluster_with_a_connected_link_does_not_go(azure: Azure, kubernetes: K
     assert azure.call("GET", NODE_GROUP).status_code == 200
 
 
+def observed(azure: Azure, manifest: object) -> JsonObject:
+    (outcome,) = as_list_of(azure.server.control("POST", "services/aks-dev", [manifest]))
+    return as_object(outcome)
+
+
 def test_a_real_clusters_services_may_be_handed_over(azure: Azure) -> None:
     manifest = {
         "apiVersion": "v1",
@@ -340,14 +344,14 @@ def test_a_real_clusters_services_may_be_handed_over(azure: Azure) -> None:
         },
         "spec": {"type": "LoadBalancer", "ports": [{"port": 4040}]},
     }
+    outcome: JsonObject = {}
     for _ in range(3):
-        (outcome,) = as_list_of(azure.server.control("POST", "services/aks-dev", [manifest]))
-    outcome = as_object(outcome)
+        outcome = observed(azure, manifest)
     assert as_text(outcome["address"]).startswith("10.224.")
     assert outcome["finalizer"] is True
     assert azure.call("GET", PLS).status_code == 200
     bury(as_object(manifest), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
     for _ in range(2):
-        (outcome,) = as_list_of(azure.server.control("POST", "services/aks-dev", [manifest]))
-    assert as_object(outcome)["finalizer"] is False
+        outcome = observed(azure, manifest)
+    assert outcome["finalizer"] is False
     assert azure.call("GET", PLS).status_code == 404

@@ -122,8 +122,8 @@ def check_pool(world: World, pool: JsonObject, pool_id: str, location: str) -> N
     name = pool_id.rsplit("/", 1)[-1]
     if not re.fullmatch(r"[a-z][a-z0-9]{0,11}", name):
         raise bad_request(
-            f"The agent pool name '{name}' is invalid: lower-case letters and digits, beginning with a "
-            "letter, at most 12.",
+            f"The agent pool name '{name}' is invalid: lower-case letters and digits, beginning "
+            "with a letter, at most 12.",
             "InvalidParameter",
         )
     size = compute.size_of(as_text(pool.get("vmSize")))

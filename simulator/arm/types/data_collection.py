@@ -212,11 +212,13 @@ class DataCollectionRuleAssociations(ResourceType):
         endpoint = as_text(new.properties.get("dataCollectionEndpointId"))
         if bool(rule) == bool(endpoint):
             raise _invalid(
-                "An association has exactly one of dataCollectionRuleId and dataCollectionEndpointId."
+                "An association has exactly one of dataCollectionRuleId and "
+                "dataCollectionEndpointId."
             )
         if bool(endpoint) != (new.name == ENDPOINT_ASSOCIATION):
             raise _invalid(
-                f"An association with an endpoint, and only that, is named '{ENDPOINT_ASSOCIATION}'."
+                "An association with an endpoint, and only that, is named "
+                f"'{ENDPOINT_ASSOCIATION}'."
             )
         if self.world.get(rule or endpoint) is None:
             raise _invalid(f"'{rule or endpoint}' was not found.")

@@ -124,10 +124,10 @@ class Extensions(ResourceType):
             return ArmError(
                 400,
                 "ExtensionOperationFailed",
-                "The extension operation failed with the following error: Error: [ InnerError: [Helm "
-                f"installation failed : Resource already existing or invalid : InnerError [{reason}]]] "
-                f"occurred while doing the operation : [{verb}] on the config, For general "
-                "troubleshooting visit: https://aka.ms/k8s-extensions-TSG",
+                "The extension operation failed with the following error: Error: [ InnerError: "
+                f"[Helm installation failed : Resource already existing or invalid : InnerError "
+                f"[{reason}]]] occurred while doing the operation : [{verb}] on the config, For "
+                "general troubleshooting visit: https://aka.ms/k8s-extensions-TSG",
             )
         resource.properties["currentVersion"] = extension_agent.version_for(resource)
         resource.properties["statuses"] = []
@@ -195,9 +195,9 @@ class Extensions(ResourceType):
             return ArmError(
                 400,
                 "ExtensionOperationFailed",
-                "The extension operation failed with the following error: Error: [ InnerError: [Helm "
-                f"uninstallation failed : {reason}]] occurred while doing the operation : [Delete] on "
-                "the config",
+                "The extension operation failed with the following error: Error: [ InnerError: "
+                f"[Helm uninstallation failed : {reason}]] occurred while doing the operation : "
+                "[Delete] on the config",
             )
         return None
 

@@ -1,8 +1,8 @@
 """Azure Managed Grafana workspaces.
 
-The endpoint and the identity's principal are there while the workspace is still Accepted; the version
-only when it is made. Major versions only go up. One operation at a time runs on a workspace and its
-managed private endpoints.
+The endpoint and the identity's principal are there while the workspace is still Accepted; the
+version only when it is made. Major versions only go up. One operation at a time runs on a
+workspace and its managed private endpoints.
 """
 
 import re
@@ -121,7 +121,8 @@ class GrafanaWorkspaces(ResourceType):
             new.properties["grafanaMajorVersion"] = present or MAJORS[0]
         elif wanted not in MAJORS and wanted != present:
             raise bad_request(
-                f"Grafana major version '{wanted}' is not available. Available: {', '.join(MAJORS)}.",
+                f"Grafana major version '{wanted}' is not available. Available: "
+                f"{', '.join(MAJORS)}.",
                 "InvalidGrafanaMajorVersion",
             )
         elif present and re.fullmatch(r"\d+", wanted) and int(wanted) < int(present):

@@ -2,8 +2,8 @@
 
 A cluster without Entra ID gives a static token. With Entra ID the user's file has an exec plugin
 (kubelogin) and no secret; the admin's file keeps its static token unless local accounts are off.
-A kubeconfig in the world's settings (``kubeconfigs: {cluster name: text}``) is given instead: a real API
-server then stands for the cluster.
+A kubeconfig in the world's settings (``kubeconfigs: {cluster name: text}``) is given instead: a
+real API server then stands for the cluster.
 """
 
 import base64

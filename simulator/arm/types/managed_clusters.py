@@ -6,6 +6,7 @@ answer lists every pool, also those made as resources of their own.
 
 import secrets
 import uuid
+from functools import partial
 from typing import Final
 
 from simulator.arm import identities, private_link, roles, schema
@@ -170,6 +171,9 @@ class ManagedClusters(ResourceType):
         super().__init__(world)
         self.actions["listclusterusercredential"] = self._user_credential
         self.actions["listclusteradmincredential"] = self._admin_credential
+        self.actions["rotateclustercertificates"] = partial(self._operate, "rotate")
+        self.actions["start"] = partial(self._operate, "start")
+        self.actions["stop"] = partial(self._operate, "stop")
 
     def check(self, call: Call, new: Resource, old: Resource | None) -> None:
         """A DNS prefix, one identity, a system pool, and pools that Azure accepts."""
@@ -181,8 +185,8 @@ class ManagedClusters(ResourceType):
         prefix = as_text(properties.get("dnsPrefix"))
         if prefix and (len(prefix) > 54 or not prefix.replace("-", "").isalnum()):
             raise bad_request(
-                f"The value '{prefix}' of properties.dnsPrefix is not valid: at most 54 letters, digits "
-                "and hyphens.",
+                f"The value '{prefix}' of properties.dnsPrefix is not valid: at most 54 letters, "
+                "digits and hyphens.",
                 "InvalidParameter",
             )
         version = as_text(properties.get("kubernetesVersion"))
@@ -263,14 +267,14 @@ class ManagedClusters(ResourceType):
         group = self.world.get(self._node_group(resource))
         if group is not None:
             for service in self.world.below(group.id):
-                if service.type == private_link.PRIVATE_LINK_SERVICES:
-                    if private_link.connections(service):
-                        return ArmError(
-                            400,
-                            "DeletePrivateLinkServiceFailed",
-                            f"Deleting the node resource group failed: private link service "
-                            f"{service.id} still has private endpoint connections.",
-                        )
+                is_link = service.type == private_link.PRIVATE_LINK_SERVICES
+                if is_link and private_link.connections(service):
+                    return ArmError(
+                        400,
+                        "DeletePrivateLinkServiceFailed",
+                        f"Deleting the node resource group failed: private link service "
+                        f"{service.id} still has private endpoint connections.",
+                    )
             self.remove_all_below(group)
             self.world.drop(group.id)
         self.remove_all_below(resource)
@@ -343,6 +347,21 @@ class ManagedClusters(ResourceType):
                 "local accounts."
             )
         return self._credential(resource, "admin")
+
+    def _operate(self, kind: str, call: Call, resource: Resource) -> Response:
+        self.busy(call, resource)
+        operation = self.world.start(self.handler, kind, resource.id, self.update_seconds)
+        return Response(202, None, self.headers(call, resource, operation))
+
+    def finish_other(self, resource: Resource, operation: Operation) -> None:
+        """The end of a start, a stop, or a rotation of the credentials."""
+        if operation.error:
+            return
+        if operation.kind == "rotate":
+            self.world.clusters[resource.key].tokens.clear()
+        else:
+            code = "Running" if operation.kind == "start" else "Stopped"
+            resource.properties["powerState"] = {"code": code}
 
     def _credential(self, resource: Resource, user: str) -> Response:
         state = self.world.clusters.get(resource.key)

@@ -14,7 +14,7 @@ ENDPOINTS = "Microsoft.Insights/dataCollectionEndpoints"
 
 
 class MonitorAccounts(ResourceType):
-    """``Microsoft.Monitor/accounts``: PUT synchronous, 200 even for a create; DELETE long-running."""
+    """``Microsoft.Monitor/accounts``: PUT synchronous and always 200, DELETE long-running."""
 
     type = "Microsoft.Monitor/accounts"
     wire_type = "Microsoft.Monitor/accounts"

@@ -76,8 +76,8 @@ class PrivateEndpointConnections(ResourceType):
         status, now = as_text(wanted.get("status")), private_link.state_of(connection)
         if status == "Approved" and now != "Pending":
             raise bad_request(
-                f"Private endpoint connection {connection.get('name')} is {now}; only a Pending one "
-                "can be approved.",
+                f"Private endpoint connection {connection.get('name')} is {now}; only a Pending "
+                "one can be approved.",
                 "PrivateEndpointConnectionStateTransitionNotAllowed",
             )
         state: JsonObject = {

@@ -26,7 +26,8 @@ class PrivateLinkServices(ResourceType):
         raise ArmError(
             400,
             "OperationNotAllowed",
-            "The simulator makes Private Link Services from a Service's azure-pls annotations only.",
+            "The simulator makes Private Link Services from the azure-pls annotations of a "
+            "Service only.",
         )
 
     def check_delete(self, call: Call, resource: Resource) -> None:

@@ -54,7 +54,8 @@ class RoleAssignments(ResourceType):
             if as_text(old.properties.get("principalId")).lower() != principal.lower():
                 raise conflict(
                     "RoleAssignmentUpdateNotPermitted",
-                    "Tenant ID, application ID, principal ID, and scope are not allowed to be updated.",
+                    "Tenant ID, application ID, principal ID, and scope are not allowed to be "
+                    "updated.",
                 )
             return
         scope = roles.scope_of(new)
@@ -75,11 +76,12 @@ class RoleAssignments(ResourceType):
         known = self.world.principals.get(principal)
         if not kind and (known is None or not known.replicated):
             raise bad_request(
-                f"Principal {principal.replace('-', '')} does not exist in the directory {TENANT_ID}. "
-                "Check that you have the correct principal ID. If you are creating this principal and "
-                "then immediately assigning a role, this error might be related to a replication delay. "
-                "In this case, set the role assignment principalType property to a value, such as "
-                "ServicePrincipal, User, or Group. See https://aka.ms/docs-principaltype",
+                f"Principal {principal.replace('-', '')} does not exist in the directory "
+                f"{TENANT_ID}. Check that you have the correct principal ID. If you are creating "
+                "this principal and then immediately assigning a role, this error might be related "
+                "to a replication delay. In this case, set the role assignment principalType "
+                "property to a value, such as ServicePrincipal, User, or Group. See "
+                "https://aka.ms/docs-principaltype",
                 "PrincipalNotFound",
             )
         if kind and known is not None and known.kind != kind:

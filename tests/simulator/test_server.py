@@ -1,0 +1,321 @@
+"""The simulator's process: faults, time, restarts, identity, and what it tells of itself."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import httpx
+import pytest
+
+from simulator.clock import Clock
+from simulator.faults import FaultPlan, FaultPlanError
+from simulator.values import JsonObject, as_integer, as_list, as_object, as_objects, as_text, dig
+from simulator.world import World
+from tests.simulator.azure import CLUSTER, ENDPOINT, GRAFANA, POOL, Azure, Kubernetes, azure_on
+
+READ_CLUSTER: JsonObject = {"service": "arm", "method": "GET", "path": ".*/managedClusters/aks-dev"}
+
+
+def plan(azure: Azure, *rules: JsonObject) -> None:
+    azure.server.control("POST", "settings", {"faults": list(rules)})
+
+
+# --- faults ---------------------------------------------------------------------------------------
+
+
+def test_a_fault_strikes_the_nth_call_for_as_often_as_it_says(azure: Azure) -> None:
+    plan(azure, {**READ_CLUSTER, "from": 2, "count": 2, "then": {"status": 503}})
+    statuses = [azure.call("GET", CLUSTER).status_code for _ in range(5)]
+    assert statuses == [200, 503, 503, 200, 200]
+
+
+def test_a_fault_without_count_strikes_once_and_with_null_for_ever(azure: Azure) -> None:
+    plan(azure, {**READ_CLUSTER, "then": {"status": 429, "headers": {"Retry-After": "7"}}})
+    first = azure.call("GET", CLUSTER)
+    assert (first.status_code, first.headers["Retry-After"]) == (429, "7")
+    assert azure.call("GET", CLUSTER).status_code == 200
+    plan(azure, {**READ_CLUSTER, "count": None, "then": {"status": 500, "body": {"a": 1}}})
+    assert {azure.call("GET", CLUSTER).text for _ in range(3)} == {'{"a":1}'}
+
+
+def test_the_first_rule_that_matches_wins(azure: Azure) -> None:
+    plan(
+        azure,
+        {**READ_CLUSTER, "then": {"status": 500}},
+        {"service": "arm", "count": None, "then": {"status": 502}},
+    )
+    assert azure.call("GET", CLUSTER).status_code == 500
+    assert azure.call("GET", CLUSTER).status_code == 502
+
+
+def test_a_path_is_matched_whole_without_case_and_query(azure: Azure) -> None:
+    plan(azure, {"path": ".*/MANAGEDCLUSTERS/AKS-DEV", "then": {"status": 500}})
+    assert azure.call("GET", f"{CLUSTER}/agentPools").status_code == 200
+    assert azure.call("GET", CLUSTER).status_code == 500
+
+
+def test_a_call_is_dropped_before_or_after_the_service_acted(azure: Azure) -> None:
+    body = {"properties": {"count": 1, "vmSize": "Standard_NC24ads_A100_v4"}}
+    for when, expected in (("before", 404), ("after", 200)):
+        plan(azure, {"method": "PUT", "then": {"drop": when}})
+        with pytest.raises(httpx.RemoteProtocolError):
+            azure.call("PUT", POOL, body)
+        assert azure.call("GET", POOL).status_code == expected
+
+
+def test_an_operation_ends_as_the_rule_says(azure: Azure) -> None:
+    error = {"code": "Boom", "message": "made to fail"}
+    plan(azure, {"method": "PUT", "then": {"operation": {"status": "Failed", "error": error}}})
+    body = {"properties": {"count": 1, "vmSize": "Standard_NC24ads_A100_v4"}}
+    answer = azure.call("PUT", POOL, body)
+    document = azure.follow(answer.headers["Azure-AsyncOperation"])
+    assert (document["status"], document["error"]) == ("Failed", error)
+    assert dig(azure.get(POOL), "properties", "provisioningState") == "Failed"
+
+
+def test_a_patch_changes_the_answer_and_not_the_world(azure: Azure) -> None:
+    changes = {"properties": {"powerState": {"code": "Stopped"}}}
+    plan(azure, {**READ_CLUSTER, "then": {"patch": changes}})
+    assert dig(azure.get(CLUSTER), "properties", "powerState", "code") == "Stopped"
+    assert dig(azure.get(CLUSTER), "properties", "powerState", "code") == "Running"
+
+
+def test_used_and_unused_rules_are_reported(azure: Azure) -> None:
+    unused: JsonObject = {"service": "grafana", "then": {"status": 500}}
+    plan(azure, {**READ_CLUSTER, "then": {"status": 500}}, unused)
+    azure.call("GET", CLUSTER)
+    report = as_object(azure.server.control("GET", "faults"))
+    assert [item["struck"] for item in as_objects(report["used"])] == [1]
+    assert report["unused"] == [unused]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"then": {"status": 500}, "when": 1},
+        {"then": {"status": 500, "delay": 1}},
+        {"then": {"status": 9}},
+        {"then": {}},
+        {"then": {"drop": "later"}},
+        {"then": {"operation": {"state": "Failed"}}},
+        {"path": "(", "then": {"status": 500}},
+        {"service": "dns", "then": {"status": 500}},
+        {"from": 0, "then": {"status": 500}},
+        {"count": True, "then": {"status": 500}},
+        {},
+        [],
+    ],
+)
+def test_a_plan_that_means_nothing_is_an_error(wrong: object) -> None:
+    with pytest.raises(FaultPlanError):
+        FaultPlan.parse([wrong])
+
+
+def test_a_wrong_plan_ends_the_simulator_with_the_reason(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text('[{"then": {"status": 500}, "whne": 1}]')
+    command = [sys.executable, "-m", "simulator.server", "--home", str(tmp_path / "home")]
+    ended = subprocess.run(
+        [*command, "--faults", str(file)], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode != 0
+    assert "unknown key whne" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+# --- time -----------------------------------------------------------------------------------------
+
+
+def test_operations_end_in_simulated_order_however_late_one_looks() -> None:
+    wall = [0.0]
+    world = World(Clock(1.0, wall=lambda: wall[0]))
+    ended: list[tuple[str, float]] = []
+
+    def finish(kind: str) -> None:
+        ended.append((kind, world.now))
+        if kind == "first":
+            world.start("test", "after-first", "x", 10)
+
+    world.register("test", lambda operation: finish(operation.kind))
+    world.start("test", "second", "y", 50)
+    world.start("test", "first", "x", 20)
+    assert not ended
+    wall[0] = 100
+    world.advance()
+    assert ended == [("first", 20), ("after-first", 30), ("second", 50)]
+    assert world.now == 100
+
+
+def test_with_factor_zero_the_clock_jumps_to_what_is_due() -> None:
+    world = World(Clock(0))
+    world.register("test", lambda operation: None)
+    world.start("test", "wait", "x", 3600)
+    world.advance()
+    assert world.now == 3600
+    assert world.running("x") is None
+
+
+def test_the_timeline_tells_every_step_with_its_own_seconds(azure: Azure) -> None:
+    kubernetes = Kubernetes(azure)
+    kubernetes.make_namespace()
+    kubernetes.release()
+    steps = as_objects(azure.server.control("GET", "timeline"))
+    seconds = {as_text(step["handler"]): step["seconds"] for step in steps}
+    assert seconds["cloud-controller:load-balancer"] == 30
+    assert seconds["arm:Microsoft.Network/privateLinkServices"] == 40
+    (link,) = [step for step in steps if "privatelinkservices" in as_text(step["target"])]
+    assert link["started"] == 30
+
+
+def test_nothing_is_done_before_its_time(azure: Azure) -> None:
+    azure.server.control("POST", "settings", {"latency": 100})
+    body = {"properties": {"count": 1, "vmSize": "Standard_NC24ads_A100_v4"}}
+    assert azure.call("PUT", POOL, body).status_code == 201
+    assert dig(azure.get(POOL), "properties", "provisioningState") == "Creating"
+    azure.server.control("POST", "advance", {"seconds": 179})
+    assert dig(azure.get(POOL), "properties", "provisioningState") == "Creating"
+    azure.server.control("POST", "advance", {"seconds": 1})
+    assert dig(azure.get(POOL), "properties", "provisioningState") == "Succeeded"
+    azure.server.control("POST", "settings", {"latency": 0})
+
+
+# --- the process ----------------------------------------------------------------------------------
+
+
+def test_a_restart_goes_on_with_the_same_world_on_the_same_ports(tmp_path: Path) -> None:
+    with azure_on(tmp_path) as azure:
+        Kubernetes(azure).make_namespace()
+        Kubernetes(azure).release()
+        azure.make_endpoint()
+        azure.decide("Approved")
+        before = azure.server.inspect()
+        token, url = azure.server.token(), azure.server.arm_url
+    with azure_on(tmp_path) as azure:
+        assert azure.server.arm_url == url
+        after = azure.server.inspect()
+        assert {**after, "calls": 0} == {**before, "calls": 0}
+        azure.http.headers["Authorization"] = f"Bearer {token}"
+        azure.refresh()
+        assert dig(azure.get(ENDPOINT), "properties", "connectionState", "status") == "Approved"
+
+
+def test_an_operation_under_way_is_finished_after_a_restart(tmp_path: Path) -> None:
+    with azure_on(tmp_path, latency=100) as azure:
+        body = {"properties": {"count": 1, "vmSize": "Standard_NC24ads_A100_v4"}}
+        url = azure.call("PUT", POOL, body).headers["Azure-AsyncOperation"]
+    with azure_on(tmp_path) as azure:
+        assert azure.follow(url)["status"] == "Succeeded"
+        assert dig(azure.get(POOL), "properties", "provisioningState") == "Succeeded"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_simulator_quietly(tmp_path: Path, number: int) -> None:
+    command = [sys.executable, "-m", "simulator.server", "--home", str(tmp_path)]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not (tmp_path / "server.json").exists():
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert (process.returncode, errors) == (0, "")
+    assert not (tmp_path / "server.json").exists()
+    assert (tmp_path / "world.json").exists()
+
+
+def test_the_simulator_ends_with_the_process_that_wanted_it(tmp_path: Path) -> None:
+    parent = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    command = [sys.executable, "-m", "simulator.server", "--home", str(tmp_path)]
+    server = subprocess.Popen([*command, "--parent", str(parent.pid)])
+    while not (tmp_path / "server.json").exists():
+        assert server.poll() is None
+        time.sleep(0.01)
+    parent.kill()
+    parent.wait()
+    assert server.wait(timeout=30) == 0
+
+
+def test_two_simulators_do_not_share_a_home(tmp_path: Path) -> None:
+    with azure_on(tmp_path):
+        command = [sys.executable, "-m", "simulator.server", "--home", str(tmp_path)]
+        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert ended.returncode != 0
+        assert "another simulator is running" in ended.stderr
+
+
+def test_reset_forgets_everything_and_counts_calls_anew(azure: Azure) -> None:
+    before = azure.server.inspect()
+    azure.add_pool()
+    azure.server.control("POST", "reset")
+    after = azure.server.inspect()
+    assert set(as_object(after["resources"])) == set(as_object(before["resources"]))
+    assert as_integer(after["calls"]) <= 1
+
+
+def test_inspect_has_the_shape_that_reports_compare(azure: Azure) -> None:
+    Kubernetes(azure).make_namespace()
+    Kubernetes(azure).release()
+    shown = azure.server.inspect()
+    assert sorted(shown) == ["calls", "grafana", "kubernetes", "resources"]
+    assert list(as_object(shown["grafana"])) == ["grafana-dev"]
+    assert sorted(as_object(dig(shown, "grafana", "grafana-dev"))) == [
+        "dashboards",
+        "dataSources",
+        "folders",
+    ]
+    cluster = as_object(dig(shown, "kubernetes", CLUSTER.lower()))
+    assert "gadget" in as_list(cluster["namespaces"])
+    assert [item["name"] for item in as_objects(cluster["releases"])] == ["pyroscope"]
+    services = [item["name"] for item in as_objects(cluster["services"])]
+    assert services == ["pyroscope", "pyroscope-headless", "pyroscope-memberlist"]
+    resources = as_object(shown["resources"])
+    assert resources[GRAFANA] == azure.get(GRAFANA)
+    assert list(resources) == sorted(resources, key=str.lower)
+
+
+def test_inspect_shows_no_secret(azure: Azure) -> None:
+    kubernetes = Kubernetes(azure)
+    assert kubernetes.token
+    assert kubernetes.token not in json.dumps(azure.server.inspect())
+
+
+# --- identity -------------------------------------------------------------------------------------
+
+
+def test_the_identity_wants_its_header_and_a_resource(azure: Azure) -> None:
+    url = azure.server.identity_url
+    query = {"api-version": "2019-08-01", "resource": "https://management.azure.com"}
+    header = {"X-IDENTITY-HEADER": azure.server.environment["IDENTITY_HEADER"]}
+    assert httpx.get(url, params=query, trust_env=False).status_code == 401
+    answer = httpx.get(url, params=query, headers=header, trust_env=False)
+    assert answer.json()["resource"] == query["resource"]
+    assert float(answer.json()["expires_on"]) > time.time() + 3600
+    del query["resource"]
+    assert httpx.get(url, params=query, headers=header, trust_env=False).status_code == 400
+
+
+def test_a_machine_without_identity_is_told_so(azure: Azure) -> None:
+    azure.server.control("POST", "settings", {"caller": ""})
+    answer = httpx.get(
+        azure.server.identity_url,
+        params={"api-version": "2019-08-01", "resource": "x"},
+        headers={"X-IDENTITY-HEADER": azure.server.environment["IDENTITY_HEADER"]},
+        trust_env=False,
+    )
+    assert answer.status_code == 400
+    assert sorted(answer.json()) == ["message", "statusCode"]
+
+
+def test_a_forged_token_is_not_good(azure: Azure) -> None:
+    head, body, signature = azure.server.token().split(".")
+    azure.http.headers["Authorization"] = f"Bearer {head}.{body}.{signature[::-1]}"
+    assert azure.call("GET", CLUSTER).status_code == 401
+    azure.http.headers["Authorization"] = "Bearer nonsense"
+    assert azure.call("GET", CLUSTER).status_code == 401
+
+
+def test_an_unknown_setting_is_an_error(azure: Azure) -> None:
+    with pytest.raises(AssertionError, match="unknown setting"):
+        azure.server.control("POST", "settings", {"color": "red"})
