@@ -106,6 +106,7 @@ _KV_CACHE = (
     "GPUModelRunner > initialize_kv_cache",
     TRAMPOLINE,
     "GPUModelRunner > _allocate_kv_cache_tensors",
+    *_NATIVE_ALLOCATION,
 )
 _LOAD_MODEL = (
     *_ENGINE,
