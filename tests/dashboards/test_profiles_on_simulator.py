@@ -42,7 +42,7 @@ VERSIONS = {
 
 
 def recording(versions: str, start: float, end: float | None) -> Recording:
-    return Recording(start, end, profile_type(*VERSIONS[versions]), "inspektor-gadget")
+    return Recording(start, start, end, profile_type(*VERSIONS[versions]), "inspektor-gadget")
 
 
 def querier(*recordings: Recording) -> Querier:
