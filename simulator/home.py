@@ -34,6 +34,8 @@ from simulator.values import JsonObject, as_integer, as_object, as_text
 
 CHECKOUT: Final = Path(__file__).resolve().parent.parent
 START_SECONDS: Final = 30.0
+_servers: Final[list[subprocess.Popen[bytes]]] = []
+"""The servers started here."""
 
 
 class SessionError(Exception):
@@ -160,6 +162,8 @@ def start(home: Home, latency: float) -> Azure:
             # It outlives this session, and Ctrl-C in a terminal is not for it.
             start_new_session=True,
         )
+    # Python warns of a process that outlives its handle, as this one is meant to.
+    _servers.append(process)
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         azure = running(home)

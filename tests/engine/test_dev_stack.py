@@ -1,0 +1,113 @@
+"""The shipped stack ``dev`` on the real engine: everything outside the cluster exists already."""
+
+import pytest
+
+from simulator.values import as_object, as_text, dig, texts
+from tests.engine.simulation import Simulation
+from tests.engine.whole_life import WholeLife, live
+
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("dev-stack")]
+
+
+@pytest.fixture(scope="module")
+def dev(sim: Simulation) -> WholeLife:
+    return live(sim, "dev")
+
+
+def test_the_preview_says_exactly_what_up_does(dev: WholeLife) -> None:
+    assert dev.preview.ops() == dev.up.ops()
+    assert set(dev.up.ops().values()) == {"create"}
+
+
+def test_nothing_that_existed_already_is_made(dev: WholeLife) -> None:
+    made = {step.type for step in dev.up.changes}
+    assert not made & {
+        "azure-native:containerservice:ManagedCluster",
+        "azure-native:dashboard:Grafana",
+        "azure-native:monitor:AzureMonitorWorkspace",
+        "azure-native:resources:ResourceGroup",
+        # On things that exist already, who may read what is not the stack's to decide.
+        "azure-native:authorization:RoleAssignment",
+    }
+
+
+@pytest.mark.handles("fixed-sleeps-empty-address")
+@pytest.mark.handles("address-read-before-refresh")
+def test_the_endpoint_is_approved_and_has_an_address(dev: WholeLife) -> None:
+    address = as_text(dig(dev.outputs, "privateEndpoint", "privateIp"))
+    assert dig(dev.outputs, "privateEndpoint", "state") == "Approved"
+    assert address
+    (source,) = [
+        as_object(source)
+        for source in dig_list(dev, "dataSources")
+        if as_object(source)["uid"] == "local-pyroscope"
+    ]
+    assert source["url"] == f"http://{address}:4040"
+
+
+def dig_list(dev: WholeLife, what: str) -> list[object]:
+    found = dig(dev.inside, "grafana", "grafana-dev", what)
+    assert isinstance(found, list)
+    return list(found)  # pyright: ignore[reportUnknownArgumentType]
+
+
+def test_the_dashboard_has_the_published_address(dev: WholeLife) -> None:
+    endpoint = as_text(dev.outputs["grafanaEndpoint"])
+    assert dev.outputs["dashboardUrl"] == f"{endpoint}/d/AdvancedGPUObservability"
+    uids = [as_object(board)["uid"] for board in dig_list(dev, "dashboards")]
+    assert uids == ["AdvancedGPUObservability"]
+
+
+def test_the_data_sources_are_those_of_the_outputs(dev: WholeLife) -> None:
+    uids = as_object(dev.outputs["dataSourceUids"])
+    assert set(uids) == {"pyroscope", "prometheus"}
+    assert {as_object(source)["uid"] for source in dig_list(dev, "dataSources")} == set(
+        uids.values()
+    )
+
+
+def test_the_installed_agents_version_and_the_servers_address_are_said(dev: WholeLife) -> None:
+    (extension,) = [
+        body for key, body in dev.resources.items() if "/extensions/inspektor-gadget" in key.lower()
+    ]
+    assert dev.outputs["agentVersion"] == dig(extension, "properties", "currentVersion")
+    assert dev.outputs["pyroscopeUrl"] == "http://pyroscope.gadget.svc:4040"
+
+
+@pytest.mark.handles("only-later-allocations-are-seen")
+@pytest.mark.handles("started-earlier")
+def test_the_notes_say_what_is_not_recorded(dev: WholeLife) -> None:
+    notes = " ".join(texts(dev.outputs["notes"]))
+    assert "after the agent started" in notes
+    assert "may lack symbols" in notes
+    assert "refresh off" in notes
+
+
+def test_the_data_flows_from_the_agent_to_grafana(dev: WholeLife) -> None:
+    assert "The signal arrives." in dev.signal
+    assert "BROKEN" not in dev.signal
+
+
+def test_the_flame_graph_shows_who_takes_the_memory(dev: WholeLife) -> None:
+    first = next(line for line in dev.hotspots.splitlines() if "_allocate_kv_cache" in line)
+    assert "55.1" in first or "51.3" in first, dev.hotspots
+
+
+def test_a_second_up_changes_nothing(dev: WholeLife) -> None:
+    assert [str(step) for step in dev.again.changes] == []
+
+
+def test_a_refresh_finds_nothing_changed_and_brings_nothing_to_change(dev: WholeLife) -> None:
+    assert [str(step) for step in dev.refresh.changes] == []
+    assert [str(step) for step in dev.preview_after_refresh.changes] == []
+
+
+@pytest.mark.handles("things-left-behind")
+def test_destroy_leaves_azure_as_it_was_before(dev: WholeLife) -> None:
+    assert dev.left_in_azure == []
+    assert dev.left_in_state == []
+
+
+def test_no_command_warns(dev: WholeLife) -> None:
+    said = [dev.preview, dev.up, dev.again, dev.refresh, dev.preview_after_refresh, dev.destroy]
+    assert [line for outcome in said for line in outcome.diagnostics] == []

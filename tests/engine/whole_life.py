@@ -1,0 +1,68 @@
+"""A stack's whole life, run once for a module: what the tests about it look at.
+
+Preview, ``up``, a second ``up``, refresh, a preview after it, the signal check, ``destroy``; and
+Azure before and after.
+"""
+
+from dataclasses import dataclass
+
+from simulator.demo import differences, stable
+from simulator.values import JsonObject, as_object
+from tests.engine.simulation import Outcome, Simulation
+
+
+@dataclass(frozen=True)
+class WholeLife:
+    """What each step did and said."""
+
+    preview: Outcome
+    up: Outcome
+    outputs: JsonObject
+    inside: JsonObject
+    """Azure while the stack is up."""
+    signal: str
+    """What the signal check says."""
+    hotspots: str
+    """What ``python -m flamegraphs hotspots`` says."""
+    again: Outcome
+    refresh: Outcome
+    preview_after_refresh: Outcome
+    destroy: Outcome
+    left_in_state: list[JsonObject]
+    left_in_azure: list[str]
+    """The paths at which Azure is not as it was before."""
+
+    @property
+    def resources(self) -> dict[str, JsonObject]:
+        """The ARM resources while the stack is up, by id."""
+        return {key: as_object(value) for key, value in as_object(self.inside["resources"]).items()}
+
+
+def live(sim: Simulation, stack: str) -> WholeLife:
+    """Deploy ``stack``, look at it from all sides, and destroy it."""
+    before = stable(sim.inspect())
+    preview = sim.preview(stack)
+    up = sim.up(stack)
+    outputs = sim.outputs(stack)
+    inside = sim.inspect()
+    request = sim.pulumi("stack", "output", "signalCheck", "--json", "--stack", stack).output
+    signal = sim.run("sh", "operations/run", "check-signal", stdin=request)
+    hotspots = sim.run("python", "-m", "flamegraphs", "hotspots", "--stack", stack)
+    again = sim.up(stack)
+    refresh = sim.refresh(stack)
+    preview_after_refresh = sim.preview(stack)
+    destroy = sim.destroy(stack)
+    return WholeLife(
+        preview=preview,
+        up=up,
+        outputs=outputs,
+        inside=inside,
+        signal=signal.stdout + signal.stderr,
+        hotspots=hotspots.stdout + hotspots.stderr,
+        again=again,
+        refresh=refresh,
+        preview_after_refresh=preview_after_refresh,
+        destroy=destroy,
+        left_in_state=sim.state(stack),
+        left_in_azure=differences(before, stable(sim.inspect())),
+    )
