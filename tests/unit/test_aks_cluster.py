@@ -73,7 +73,7 @@ def test_the_type_token_never_changes() -> None:
     assert AksCluster.TYPE == "gpuobs:index:AksCluster"
 
 
-@pytest.mark.handles("report: pulumi-kubernetes 1148 - kubeconfig rotates")
+@pytest.mark.handles("kubeconfig-rotates")
 def test_a_rotated_kubeconfig_replaces_nothing() -> None:
     provider = deploy().only(PROVIDER)
     assert provider.inputs["clusterIdentifier"] == answers.CLUSTER_ID.lower()
@@ -107,7 +107,7 @@ def test_credentials_that_are_certificates_are_used_as_they_are() -> None:
     assert kubeconfig_of(deploy()) == answers.KUBECONFIG
 
 
-@pytest.mark.handles("report: azure-native 2579 - disableLocalAccounts and kubelogin")
+@pytest.mark.handles("local-accounts-disabled")
 def test_an_entra_cluster_gets_its_token_from_our_own_operation_without_kubelogin() -> None:
     config = json.loads(kubeconfig_of(deploy(kubeconfig=answers.ENTRA_KUBECONFIG)))
     program = config["users"][0]["user"]["exec"]
@@ -141,7 +141,7 @@ def test_a_new_cluster_has_what_agent_private_link_and_metrics_need() -> None:
     assert inputs["tags"] == {"team": "ml"}
 
 
-@pytest.mark.handles("report: azure-native 2719, 4264 - inline and separate pools fight")
+@pytest.mark.handles("inline-and-separate-pools")
 def test_a_new_cluster_has_one_inline_pool_whose_list_is_left_alone_afterwards() -> None:
     cluster = deploy(new=NEW).only(CLUSTER)
     (pool,) = cluster.inputs["agentPoolProfiles"]

@@ -55,7 +55,7 @@ def test_a_fixed_pool_has_its_count_and_no_autoscaler() -> None:
     assert pool.ignore_changes == frozenset()
 
 
-@pytest.mark.handles("report: pulumi-azure-native 2943 - autoscaler without a count")
+@pytest.mark.handles("autoscaler-without-count")
 def test_an_autoscaled_pool_sends_its_minimum_as_count_and_leaves_the_count_alone() -> None:
     scaled = AutoscalingArgs(min_count=0, max_count=3)
     pool = deploy(count=None, autoscaling=scaled).only(POOL)
@@ -64,7 +64,7 @@ def test_an_autoscaled_pool_sends_its_minimum_as_count_and_leaves_the_count_alon
     assert pool.ignore_changes == {"count"}
 
 
-@pytest.mark.handles("report: pulumi-azure-native 959 - Azure adds a spot pool's taint and label")
+@pytest.mark.handles("spot-taint")
 def test_a_spot_pool_declares_the_taint_and_label_that_azure_adds() -> None:
     spot = SpotArgs(max_price=-1, eviction_policy=EvictionPolicy.DELETE)
     recorded = deploy(spot=spot)

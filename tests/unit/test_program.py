@@ -113,8 +113,8 @@ def test_the_exported_signal_check_is_a_request_of_the_operation() -> None:
     assert request.prometheus_uid == recorded.exports["dataSourceUids"]["prometheus"]
 
 
-@pytest.mark.handles("trap: workload started before the agent")
-@pytest.mark.handles("report: MS tip - vLLM started earlier")
+@pytest.mark.handles("only-later-allocations-are-seen")
+@pytest.mark.handles("started-earlier")
 def test_the_notes_say_what_is_not_recorded_and_what_to_do() -> None:
     text = " ".join(dev().exports["notes"])
     for word in ("vLLM", "restarted", "symbols", "refresh off", "cuMemAllocAsync", "check-signal"):
@@ -183,18 +183,18 @@ def test_a_renamed_private_link_changes_the_guards_and_the_waits_identity() -> N
     assert request_of(after, GUARD)["id"].endswith("/privateLinkServices/other")
 
 
-@pytest.mark.handles("trap: private IP read before refresh")
+@pytest.mark.handles("address-read-before-refresh")
 def test_the_data_source_has_the_address_that_the_approval_answered() -> None:
     request = DataSourceRequest.model_validate(request_of(dev(), PYROSCOPE))
     assert request.url == f"http://{answers.PRIVATE_IP}:4040"
 
 
-@pytest.mark.handles("report: AKS 4543 - namespace before extension")
+@pytest.mark.handles("namespace-before-extension")
 def test_the_namespace_is_made_before_the_extension_and_deleted_after_it() -> None:
     assert "inspektor-gadget-namespace" in dev().named("inspektor-gadget-extension").depends_on
 
 
-@pytest.mark.handles("report: pulumi 8721 - dependencies on components without children")
+@pytest.mark.handles("empty-component-dropped")
 def test_the_extension_waits_for_pool_and_rules_and_the_sources_for_grafana() -> None:
     for recorded in (dev(), sandbox()):
         before = recorded.waits_for("inspektor-gadget-extension")
@@ -205,7 +205,7 @@ def test_the_extension_waits_for_pool_and_rules_and_the_sources_for_grafana() ->
         )
 
 
-@pytest.mark.handles("report: pulumi 8721 - dependencies on components without children")
+@pytest.mark.handles("empty-component-dropped")
 def test_an_existing_workspace_without_rules_still_holds_the_order() -> None:
     def without_rules(config: Sections) -> None:
         config["prometheus"]["azureMonitorWorkspace"]["collect"] = False
@@ -215,7 +215,7 @@ def test_an_existing_workspace_without_rules_still_holds_the_order() -> None:
     assert "prometheus-ready" in recorded.waits_for("inspektor-gadget-extension")
 
 
-@pytest.mark.handles("report: cloud-provider-azure 2125 - cluster deleted before the endpoint")
+@pytest.mark.handles("cluster-before-endpoint")
 def test_the_endpoint_is_deleted_before_what_it_points_at() -> None:
     recorded = sandbox()
     before = recorded.waits_for(ENDPOINT)
@@ -364,6 +364,7 @@ def test_the_kubeconfig_is_secret_wherever_it_is_told() -> None:
         assert "client-key-data" not in repr([recorded.exports, recorded.outputs])
 
 
+@pytest.mark.handles("fixed-names-collide")
 def test_the_objects_of_two_stacks_on_one_grafana_have_nothing_in_common() -> None:
     def with_default_names(config: Sections) -> None:
         config["grafana"] = {"existing": config["grafana"]["existing"]}
@@ -398,7 +399,7 @@ def test_a_fault_in_the_settings_is_one_message_and_registers_nothing() -> None:
     assert caught.value.__suppress_context__, "the cause would be shown as a traceback"
 
 
-@pytest.mark.handles("report: pulumi 6531 - secret inside a settings object")
+@pytest.mark.handles("secret-in-section")
 def test_an_encrypted_setting_is_refused_without_showing_it() -> None:
     with pytest.raises(pulumi.RunError) as caught:
         record(

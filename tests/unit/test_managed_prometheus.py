@@ -1,0 +1,108 @@
+"""The workspace for metrics, and what brings them there."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from components.managed_prometheus import (
+    CollectionArgs,
+    ExistingWorkspaceArgs,
+    ManagedPrometheus,
+    ManagedPrometheusArgs,
+)
+from tests.unit import answers
+from tests.unit.recording import Recorded, record
+
+WORKSPACE = "azure-native:monitor:AzureMonitorWorkspace"
+ENDPOINT = "azure-native:monitor:DataCollectionEndpoint"
+RULE = "azure-native:monitor:DataCollectionRule"
+ASSOCIATION = "azure-native:monitor:DataCollectionRuleAssociation"
+STASH = "pulumi:index:Stash"
+ARGS = ManagedPrometheusArgs(
+    resource_group_name="rg-dev",
+    location="westeurope",
+    workspace_name="amw-new",
+    collection=CollectionArgs(
+        cluster_id=answers.CLUSTER_ID, endpoint_name="dce-dev", rule_name="dcr-dev"
+    ),
+    tags={"a": "b"},
+)
+EXISTING = ExistingWorkspaceArgs(
+    id=answers.WORKSPACE_ID, location="northeurope", query_endpoint="https://query"
+)
+
+
+def deploy(**changes: Any) -> Recorded:
+    args = replace(ARGS, **changes)
+    return record(
+        lambda: ManagedPrometheus("prometheus", args), answer_resource=answers.Azure().resource
+    )
+
+
+def test_a_new_workspace_answers_where_it_is_asked() -> None:
+    recorded = deploy()
+    assert recorded.only(WORKSPACE).inputs == {
+        "azureMonitorWorkspaceName": "amw-new",
+        "resourceGroupName": "rg-dev",
+        "location": "westeurope",
+        "tags": {"a": "b"},
+    }
+    assert recorded.outputs["prometheus"] == {
+        "workspaceId": answers.WORKSPACE_ID,
+        "queryEndpoint": answers.QUERY_ENDPOINT,
+    }
+
+
+def test_an_existing_workspace_is_left_alone_and_its_region_is_the_rules() -> None:
+    recorded = deploy(existing=EXISTING, workspace_name=None)
+    assert recorded.of_type(WORKSPACE) == []
+    assert recorded.only(RULE).inputs["location"] == "northeurope"
+    assert recorded.only(ENDPOINT).inputs["location"] == "northeurope"
+    assert recorded.outputs["prometheus"]["queryEndpoint"] == "https://query"
+
+
+def test_the_rule_forwards_prometheus_metrics_through_the_endpoint_into_the_workspace() -> None:
+    recorded = deploy()
+    rule = recorded.only(RULE)
+    assert rule.parent == "prometheus"
+    assert rule.inputs["kind"] == "Linux"
+    assert rule.inputs["dataCollectionEndpointId"] == "prometheus-endpoint-id"
+    (forwarder,) = rule.inputs["dataSources"]["prometheusForwarder"]
+    (account,) = rule.inputs["destinations"]["monitoringAccounts"]
+    assert account["accountResourceId"] == answers.WORKSPACE_ID
+    assert rule.inputs["dataFlows"] == [
+        {"streams": ["Microsoft-PrometheusMetrics"], "destinations": [account["name"]]}
+    ]
+    assert forwarder["streams"] == ["Microsoft-PrometheusMetrics"]
+
+
+@pytest.mark.handles("association-with-both")
+def test_the_rule_and_the_endpoint_are_associated_apart() -> None:
+    rule, endpoint = sorted(
+        deploy().of_type(ASSOCIATION), key=lambda one: "dataCollectionRuleId" not in one.inputs
+    )
+    assert rule.inputs == {
+        "associationName": "dcr-dev",
+        "resourceUri": answers.CLUSTER_ID,
+        "dataCollectionRuleId": "prometheus-rule-id",
+    }
+    assert endpoint.inputs == {
+        "associationName": "configurationAccessEndpoint",
+        "resourceUri": answers.CLUSTER_ID,
+        "dataCollectionEndpointId": "prometheus-endpoint-id",
+    }
+
+
+def test_without_collection_there_is_neither_rule_nor_association() -> None:
+    recorded = deploy(collection=None)
+    assert [one.type for one in recorded.resources if one.custom] == [WORKSPACE]
+
+
+def test_where_nothing_is_made_something_still_holds_the_order() -> None:
+    recorded = deploy(existing=EXISTING, workspace_name=None, collection=None)
+    assert [one.type for one in recorded.resources if one.custom] == [STASH]
+
+
+def test_the_type_token_never_changes() -> None:
+    assert ManagedPrometheus.TYPE == "gpuobs:index:ManagedPrometheus"

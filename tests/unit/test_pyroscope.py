@@ -1,0 +1,258 @@
+"""Pyroscope's guard, release and wait, and the values of its chart."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pulumi
+import pulumi_kubernetes as kubernetes
+import pytest
+
+from components.pyroscope import ChartArgs, DiskArgs, PrivateLinkArgs, Pyroscope, PyroscopeArgs
+from components.pyroscope_values import merged, owned_values
+from operations.requests import Verb, command_line
+from tests.unit import answers
+from tests.unit.recording import Recorded, record
+
+RELEASE = "kubernetes:helm.sh/v3:Release"
+GUARD, READY = "pyroscope-private-link-guard", "pyroscope-private-link-ready"
+PREFIX = "service.beta.kubernetes.io/"
+LINK_ID = f"{answers.group('MC_rg')}/providers/Microsoft.Network/privateLinkServices/pls"
+ARGS = PyroscopeArgs(
+    namespace="gadget",
+    chart=ChartArgs(chart="oci://registry.example/pyroscope", version="1.15.0"),
+    image_tag="1.15.0",
+    private_link=PrivateLinkArgs(id=LINK_ID, name="pls", visibility=["*"]),
+)
+SCHEMA = json.loads(
+    (Path(__file__).parents[2] / "simulator/charts/pyroscope/values.schema.json").read_text()
+)
+
+
+def deploy(**changes: Any) -> Recorded:
+    def program() -> None:
+        provider = kubernetes.Provider("kubernetes", kubeconfig="")
+        opts = pulumi.ResourceOptions(providers=[provider])
+        Pyroscope("pyroscope", replace(ARGS, **changes), opts)
+
+    return record(program, answer_resource=answers.Azure().resource)
+
+
+def values(**changes: Any) -> dict[str, Any]:
+    return deploy(**changes).only(RELEASE).inputs["values"]
+
+
+def test_the_agent_finds_the_release_by_its_fixed_name_and_port() -> None:
+    release = deploy().only(RELEASE)
+    assert release.parent == "pyroscope"
+    assert release.provider == "kubernetes"
+    assert release.inputs["name"] == "pyroscope"
+    assert release.inputs["namespace"] == "gadget"
+    assert release.inputs["values"]["pyroscope"]["service"]["port"] == 4040
+    assert release.inputs["values"]["pyroscope"]["service"]["type"] == "LoadBalancer"
+
+
+def test_helm_waits_long_enough_for_a_load_balancer_and_says_what_it_waited_for() -> None:
+    release = deploy().only(RELEASE).inputs
+    assert release["timeout"] == 900
+    assert release["skipAwait"] is False
+    assert release["atomic"] is False
+
+
+def test_a_failed_release_is_removed_and_installed_again() -> None:
+    release = deploy().only(RELEASE)
+    assert release.replace_on_changes == {"#initerror"}
+    assert release.delete_before_replace
+
+
+def test_a_disk_that_comes_goes_or_changes_replaces_the_release() -> None:
+    triggers = [
+        deploy(**changes).only(RELEASE).replacement_trigger
+        for changes in (
+            {},
+            {"disk": DiskArgs(size="50Gi")},
+            {"disk": DiskArgs(size="100Gi")},
+            {"disk": DiskArgs(size="50Gi", storage_class_name="managed-premium")},
+        )
+    ]
+    assert len({str(trigger) for trigger in triggers}) == 4
+    # An empty one would be none, and the change from or to it unseen.
+    assert all(triggers)
+    other = deploy(image_tag="1.16.0", resources={"limits": {"memory": "4Gi"}}).only(RELEASE)
+    assert other.replacement_trigger == triggers[0]
+
+
+@pytest.mark.parametrize(
+    ("chart", "expected"),
+    [
+        (
+            ChartArgs(chart="oci://a/b", version="1.15.0"),
+            {"chart": "oci://a/b", "version": "1.15.0"},
+        ),
+        (
+            ChartArgs(chart="pyroscope", repository="https://charts.example", version="1.15.0"),
+            {
+                "chart": "pyroscope",
+                "version": "1.15.0",
+                "repositoryOpts": {"repo": "https://charts.example"},
+            },
+        ),
+        (ChartArgs(chart="charts/pyroscope"), {"chart": "charts/pyroscope"}),
+    ],
+)
+def test_the_chart_comes_from_a_registry_a_repository_or_the_project(
+    chart: ChartArgs, expected: dict[str, object]
+) -> None:
+    inputs = deploy(chart=chart).only(RELEASE).inputs
+    found = {key: inputs.get(key) for key in ("chart", "version", "repositoryOpts")}
+    assert {key: value for key, value in found.items() if value is not None} == expected
+
+
+def test_the_guard_does_nothing_when_made_and_waits_when_deleted() -> None:
+    guard = deploy().named(GUARD).inputs
+    assert guard["create"] == guard["update"] == command_line(Verb.HOLD_PRIVATE_LINK)
+    assert guard["delete"] == command_line(Verb.AWAIT_PRIVATE_LINK_GONE)
+    assert guard["triggers"] == [LINK_ID, "pyroscope", "gadget"]
+    assert json.loads(guard["stdin"]) == {
+        "id": LINK_ID,
+        "namespace": "gadget",
+        "release": "pyroscope",
+    }
+    assert "environment" not in guard
+
+
+def test_the_private_links_id_is_known_only_after_the_wait() -> None:
+    recorded = deploy()
+    ready = recorded.named(READY)
+    assert ready.inputs["create"] == command_line(Verb.AWAIT_PRIVATE_LINK)
+    assert "delete" not in ready.inputs
+    assert {"pyroscope-release", GUARD} <= ready.depends_on
+    assert recorded.outputs["pyroscope"]["privateLinkId"] == LINK_ID
+
+
+def test_the_url_names_the_service_rather_than_an_address() -> None:
+    assert deploy().outputs["pyroscope"]["url"] == "http://pyroscope.gadget.svc:4040"
+
+
+# --- values ------------------------------------------------------------------------------------
+
+
+def test_every_value_is_a_path_that_the_chart_knows() -> None:
+    variants: list[dict[str, object]] = [
+        {},
+        {"disk": DiskArgs(size="50Gi", storage_class_name="managed-premium")},
+        {
+            "resources": {"requests": {"cpu": "1"}},
+            "node_selector": {"a": "b"},
+            "tolerations": [{"operator": "Exists"}],
+            "affinity": {"nodeAffinity": {}},
+        },
+    ]
+    for changes in variants:
+        jsonschema.validate(values(**changes), SCHEMA)
+
+
+def test_the_private_link_is_asked_for_by_annotations_that_are_texts() -> None:
+    link = PrivateLinkArgs(
+        id=LINK_ID,
+        name="pls",
+        visibility=["11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"],
+        auto_approval=["a", "b"],
+        resource_group="rg-links",
+        subnet="links",
+        address_count=2,
+        addresses=["10.0.0.5", "10.0.0.6"],
+        fqdns=["a.example", "b.example"],
+    )
+    assert values(private_link=link)["pyroscope"]["service"]["annotations"] == {
+        f"{PREFIX}azure-load-balancer-internal": "true",
+        f"{PREFIX}azure-pls-create": "true",
+        f"{PREFIX}azure-pls-name": "pls",
+        f"{PREFIX}azure-pls-proxy-protocol": "false",
+        f"{PREFIX}azure-pls-visibility": "11111111-1111-4111-8111-111111111111 "
+        "22222222-2222-4222-8222-222222222222",
+        f"{PREFIX}azure-pls-auto-approval": "a b",
+        f"{PREFIX}azure-pls-resource-group": "rg-links",
+        f"{PREFIX}azure-pls-ip-configuration-subnet": "links",
+        f"{PREFIX}azure-pls-ip-configuration-ip-address-count": "2",
+        f"{PREFIX}azure-pls-ip-configuration-ip-address": "10.0.0.5 10.0.0.6",
+        f"{PREFIX}azure-pls-fqdns": "a.example b.example",
+    }
+
+
+def test_what_is_not_asked_for_of_the_private_link_is_not_said() -> None:
+    annotations = values()["pyroscope"]["service"]["annotations"]
+    assert len(annotations) == 5
+
+
+@pytest.mark.handles("annotation-boolean")
+@pytest.mark.parametrize(
+    ("given", "text"), [(True, "true"), (False, "false"), (8, "8"), (8.0, "8"), ("x", "x")]
+)
+def test_annotations_of_ones_own_become_texts_beside_the_products(given: object, text: str) -> None:
+    extra = {"pyroscope": {"service": {"annotations": {"example.com/a": given}}}}
+    annotations = values(values=extra)["pyroscope"]["service"]["annotations"]
+    assert annotations["example.com/a"] == text
+    assert annotations[f"{PREFIX}azure-pls-create"] == "true"
+
+
+@pytest.mark.handles("filesystem-storage-not-writable")
+def test_profiles_are_written_where_the_server_may_write() -> None:
+    disk = values(disk=DiskArgs(size="50Gi", storage_class_name="managed-premium"))["pyroscope"]
+    assert disk["persistence"] == {
+        "enabled": True,
+        "size": "50Gi",
+        "storageClassName": "managed-premium",
+        "accessModes": ["ReadWriteOnce"],
+    }
+    assert disk["structuredConfig"]["storage"] == {
+        "backend": "filesystem",
+        "filesystem": {"dir": "/data/shared"},
+    }
+    ephemeral = values()["pyroscope"]
+    assert "persistence" not in ephemeral
+    assert "storage" not in ephemeral["structuredConfig"]
+
+
+def test_the_server_is_quiet_and_keeps_to_itself() -> None:
+    pyroscope = values()["pyroscope"]
+    assert pyroscope["extraArgs"] == {"log.level": "info"}
+    assert pyroscope["structuredConfig"]["analytics"] == {"reporting_enabled": False}
+    assert pyroscope["structuredConfig"]["self_profiling"] == {"disable_push": True}
+    assert pyroscope["image"] == {"repository": "grafana/pyroscope", "tag": "1.15.0"}
+    assert pyroscope["replicaCount"] == 1
+    assert values()["alloy"] == values()["minio"] == {"enabled": False}
+
+
+def test_ones_own_values_are_merged_deeply_over_the_defaults_and_under_what_is_owned() -> None:
+    extra = {
+        "pyroscope": {
+            "image": {"repository": "mirror.example/pyroscope", "tag": "2.0.0"},
+            "extraArgs": {"log.level": "debug", "server.http-read-timeout": "1m"},
+            "structuredConfig": {"limits": {"max_query_lookback": "2w"}},
+            "replicaCount": 3,
+        },
+        "minio": {"enabled": True},
+    }
+    found = values(values=extra)
+    pyroscope = found["pyroscope"]
+    assert pyroscope["image"] == {"repository": "mirror.example/pyroscope", "tag": "1.15.0"}
+    assert pyroscope["extraArgs"] == {"log.level": "debug", "server.http-read-timeout": "1m"}
+    assert pyroscope["structuredConfig"]["limits"] == {"max_query_lookback": "2w"}
+    assert pyroscope["structuredConfig"]["self_profiling"] == {"disable_push": True}
+    assert pyroscope["replicaCount"] == 1
+    assert found["minio"] == {"enabled": False}
+
+
+def test_merging_changes_neither_side() -> None:
+    extra = {"pyroscope": {"extraArgs": {"a": "b"}}}
+    owned = owned_values(image_tag="1.15.0", annotations={"a": "b"})
+    before = json.dumps([extra, owned])
+    merged(extra, owned)
+    assert json.dumps([extra, owned]) == before
+
+
+def test_the_type_token_never_changes() -> None:
+    assert Pyroscope.TYPE == "gpuobs:index:Pyroscope"
