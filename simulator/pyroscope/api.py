@@ -57,7 +57,12 @@ class PyroscopeService:
 
 def answer(world: World, cluster_id: str, path: str, request: Request) -> Response:
     """What the Pyroscope of a cluster answers to ``request`` at ``path``."""
-    querier = Querier(ProfileStore(Recorder(world).profiles(cluster_id)))
+    return answer_from(ProfileStore(Recorder(world).profiles(cluster_id)), path, request)
+
+
+def answer_from(store: ProfileStore, path: str, request: Request) -> Response:
+    """What a Pyroscope with these profiles answers to ``request`` at ``path``."""
+    querier = Querier(store)
     service, _, method = path.strip("/").partition("/")
     if service == _QUERIER and method in querier.methods:
         return _connect(querier, method, request)
