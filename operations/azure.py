@@ -212,6 +212,8 @@ class _RaiseRefusals(SansIOHTTPPolicy[HttpRequest, HttpResponse]):
     ) -> None:
         del request
         if response.http_response.status_code >= 400:
+            # Clients of long-running operations leave the body on the wire.
+            response.http_response.read()
             raise HttpResponseError(response=response.http_response)
 
 
