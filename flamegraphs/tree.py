@@ -58,7 +58,7 @@ def tree(profile: Profile, max_nodes: int = MAX_NODES) -> Tree:
     if (values < 0).any():
         raise UsageError("The profile has negative values (a difference?), which cannot be drawn.")
     whole = int(values.sum())
-    # A tree that can be grown whole first keeps narrow blocks to zoom into as long as there is room.
+    # Narrow blocks are kept to zoom into where the tree can be grown whole and they fit.
     smallest = 0 if len(frames) <= _GROWN_WHOLE else whole // max_nodes
     nodes = _grow(frames, offsets, values, len(profile.functions), smallest)
     # The root and what is not drawn remain even where nothing else fits.

@@ -7,7 +7,7 @@ Not here: who asks (`grafana` adds credentials), what the profile says.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import cast
@@ -86,7 +86,7 @@ def fetch(server: Server, query: Query, now: datetime) -> Profile:
     """
     with httpx.Client(auth=server.auth, timeout=_TIMEOUT) as http:
         api = _Api(http, server)
-        labels: Sequence[str] = ()
+        labels: Collection[str] = ()
         if query.filters.given():
             labels = api.label_names(query.window)
         labels_text = selector(query.selector, query.filters, labels)
@@ -123,12 +123,7 @@ def _resolve(api: "_Api", query: Query, now: datetime) -> list[_Type]:
     here = api.profile_types(query.window)
     if wanted := _matching(here, query.profile_type):
         return wanted
-    try:
-        recent = api.profile_types(Window(now - _LOOK_BACK, now))
-    except NotAuthorisedError:
-        raise
-    except FlameGraphError:
-        recent = []  # A shorter look-back of the server's own: judge by the window alone.
+    recent = _recent_types(api, now)
     if wanted := _matching(recent, query.profile_type):
         raise NoSamplesError(
             f"{api.name} has profiles of type {wanted[0].id}, but none from {query.window}. "
@@ -141,6 +136,16 @@ def _resolve(api: "_Api", query: Query, now: datetime) -> list[_Type]:
         "memory while the agent ran, or the agent's profiles do not reach the server: look at the "
         "agent's log, and see that the server's version speaks the agent's protocol."
     )
+
+
+def _recent_types(api: "_Api", now: datetime) -> list[_Type]:
+    """The types of as long a time as the server looks back."""
+    try:
+        return api.profile_types(Window(now - _LOOK_BACK, now))
+    except NotAuthorisedError:
+        raise
+    except FlameGraphError:
+        return []  # The server looks back less far: the window alone has to tell.
 
 
 def _matching(types: Sequence[_Type], wanted: str | None) -> list[_Type]:
@@ -158,20 +163,19 @@ class _Api:
         self.name = server.name
 
     def profile_types(self, window: Window) -> list[_Type]:
-        start, end = window.milliseconds
-        answer = self._json("ProfileTypes", {"start": start, "end": end})
-        types = [
+        types = {
             _Type(_text(item, "ID"), _text(item, "sampleType"), _text(item, "sampleUnit"))
-            for item in _objects(answer.get("profileTypes"))
-        ]
+            for piece in window.pieces(_LONGEST)
+            for item in _objects(self._json("ProfileTypes", _span(piece)).get("profileTypes"))
+        }
         return sorted(types, key=lambda found: found.id)
 
-    def label_names(self, window: Window) -> list[str]:
-        start, end = window.milliseconds
-        names = self._json("LabelNames", {"matchers": [], "start": start, "end": end}).get("names")
-        return (
-            [str(name) for name in cast("list[object]", names)] if isinstance(names, list) else []
-        )
+    def label_names(self, window: Window) -> set[str]:
+        found: set[str] = set()
+        for piece in window.pieces(_LONGEST):
+            names = self._json("LabelNames", {"matchers": [], **_span(piece)}).get("names")
+            found.update(map(str, cast("list[object]", names) if isinstance(names, list) else []))
+        return found
 
     def profile(self, type_id: str, labels: str, window: Window) -> Profile | None:
         """Return the merged profile, or None where there are no samples."""
@@ -284,6 +288,11 @@ class _Api:
         if status == 400:
             raise UsageError(f"{self.name} does not accept the query: {said}.")
         raise FlameGraphError(f"{self.name} failed to answer ({status}: {said}). Try again later.")
+
+
+def _span(window: Window) -> dict[str, int]:
+    start, end = window.milliseconds
+    return {"start": start, "end": end}
 
 
 def _objects(value: object) -> list[Mapping[str, object]]:

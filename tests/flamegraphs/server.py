@@ -18,12 +18,11 @@ import trustme
 
 from simulator.http import Request, Response
 from simulator.pyroscope import api
-from simulator.pyroscope.recordings import profile_type
-from simulator.world import World
+from simulator.pyroscope.recordings import Recording, profile_type
+from simulator.pyroscope.store import ProfileStore
 
 OLD_TYPE = profile_type((0, 53), (1, 15))
 NEW_TYPE = profile_type((0, 54), (1, 15))
-CLUSTER = "aks-test"
 TOKEN = "a-token-of-the-test"  # noqa: S105 - no secret: the server below gives it to anyone
 
 Answer = Callable[[Request], Response]
@@ -39,19 +38,19 @@ class Asked:
 def pyroscope(*recordings: tuple[str, float, float | None]) -> Answer:
     """A Pyroscope with profiles of (type, begin, end); seconds from now, None goes on."""
     now = time.time()
-    world = World()
-    world.settings["recordings"] = {
-        f"profiles {CLUSTER}": [
-            {
-                "start": now + start,
-                "end": None if end is None else now + end,
-                "profileType": kind,
-                "serviceName": "inspektor-gadget",
-            }
+    store = ProfileStore(
+        [
+            Recording(
+                origin=now + start,
+                start=now + start,
+                end=None if end is None else now + end,
+                profile_type=kind,
+                service_name="inspektor-gadget",
+            )
             for kind, start, end in recordings
         ]
-    }
-    return lambda request: api.answer(world, CLUSTER, request.path, request)
+    )
+    return lambda request: api.answer_from(store, request.path, request)
 
 
 def without_merged_profiles(answer: Answer) -> Answer:
