@@ -42,7 +42,7 @@ def parse(text_or_path: str, context: str = "", cluster: str = "") -> Kubeconfig
         KubeconfigError: it is malformed, or names what it does not hold.
     """
     text, folder = text_or_path, None
-    if "\n" not in text_or_path and Path(text_or_path).expanduser().exists():
+    if _is_path(text_or_path):
         path = Path(text_or_path).expanduser()
         text, folder = path.read_text(), path.parent
     try:
@@ -74,6 +74,16 @@ def parse(text_or_path: str, context: str = "", cluster: str = "") -> Kubeconfig
 def _named(document: Object, plural: str, singular: str) -> dict[str, Object]:
     entries = [as_object(entry) for entry in as_list(document.get(plural))]
     return {as_text(entry.get("name")): as_object(entry.get(singular)) for entry in entries}
+
+
+def _is_path(text: str) -> bool:
+    """Whether ``text`` names a file, rather than being a kubeconfig as YAML or JSON."""
+    if "\n" in text:
+        return False
+    try:
+        return Path(text).expanduser().exists()
+    except OSError:  # too long for a name
+        return False
 
 
 def _authority(cluster: Object, folder: Path | None) -> str:
