@@ -154,10 +154,9 @@ def run(command: Sequence[str], *, real_kubernetes: bool = False) -> int:
     home = Home.from_environment()
     options = Options.from_environment(real_kubernetes=real_kubernetes)
     session = prepare(home, options)
+    with home.locked():
+        session.project.initialise_stacks(session.environment)
     wanted = list(command) or [os.environ.get("SHELL") or "/bin/sh"]
-    if not command or Path(wanted[0]).name == "pulumi":
-        with home.locked():
-            session.project.initialise_stacks(session.environment)
     with home.in_use():
         status = _run(wanted, session.environment)
     if options.faults is not None:
