@@ -102,7 +102,10 @@ class Clock:
                 )
                 if left <= 0:
                     raise _expired(what, now - started, error) from error
-                seen = error.sentence()
+                # Why something is absent takes a whole line of a service's words; it is told at
+                # the end.
+                absent = error.kind is ExitCode.NOT_FOUND
+                seen = error.happened.rstrip(".") if absent else error.sentence()
                 if not quiet and (seen != told[1] or now - told[0] >= _PROGRESS_EVERY):
                     say(f"waiting for {what} ... {now - started:.0f} s, last seen: {seen}")
                     told = (now, seen)

@@ -30,7 +30,12 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
     resource = ResourceId.parse(request.id, PRIVATE_LINK_TYPE)
 
     def look() -> ReadyPrivateLink:
-        service = read(session, resource)
+        try:
+            service = read(session, resource)
+        except OperationError as error:
+            if is_absent(error):
+                error.happened = "not found (404)"
+            raise
         properties = service.properties
         state = text_of(properties.provisioning_state) if properties else "unknown"
         if state == "Succeeded" and properties:
