@@ -211,7 +211,13 @@ def _previous(file: Path) -> JsonObject:
 
 def _world(file: Path, latency: float) -> World:
     if file.exists():
-        return World.from_json(as_object(json.loads(file.read_text())), latency)
+        try:
+            return World.from_json(as_object(json.loads(file.read_text())), latency)
+        except (OSError, TypeError, ValueError) as error:
+            raise SystemExit(
+                f"the simulator's state {file} is damaged or of another version ({error}); "
+                "scripts/simulate --reset forgets it"
+            ) from error
     world = World(Clock(latency))
     seed.plant(world)
     return world

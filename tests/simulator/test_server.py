@@ -319,3 +319,13 @@ def test_a_forged_token_is_not_good(azure: Azure) -> None:
 def test_an_unknown_setting_is_an_error(azure: Azure) -> None:
     with pytest.raises(AssertionError, match="unknown setting"):
         azure.server.control("POST", "settings", {"color": "red"})
+
+
+@pytest.mark.parametrize("text", ["{", '{"clusters": {"a": {"moons": 1}}}'])
+def test_a_state_that_cannot_be_read_is_named_with_the_way_out(tmp_path: Path, text: str) -> None:
+    (tmp_path / "world.json").write_text(text)
+    command = [sys.executable, "-m", "simulator.server", "--home", str(tmp_path)]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ended.returncode != 0
+    assert "simulate --reset" in ended.stderr
+    assert "Traceback" not in ended.stderr
