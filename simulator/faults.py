@@ -6,9 +6,10 @@ A plan is a JSON list of rules, tried in order::
      "from": 1, "count": 1, "then": {"status": 500, "headers": {}, "body": {}}}
 
 ``service``, ``method`` and ``path`` say which calls a rule is about (each may be left out: any).
-``path`` is a regular expression for the whole path, without case and without the query. A rule
-counts the calls it is about; it strikes from the ``from``-th (default 1) for ``count`` calls
-(default 1, null for ever), and only one rule strikes a call, the first. ``then`` is one of
+``path`` is a regular expression for the whole path as it was sent (``/grafana/<workspace>/...``
+and so on included), without case and without the query. A rule counts the calls it is about; it
+strikes from the ``from``-th (default 1) for ``count`` calls (default 1, null for ever), and only
+one rule strikes a call, the first. ``then`` is one of
 
 - ``{"status": 503, "headers"?, "body"?}``: answered instead of the service;
 - ``{"delay": 30}``: the service answers that many simulated seconds later;
@@ -130,10 +131,6 @@ class FaultPlan:
             "used": [{**rule.source, "struck": rule.struck} for rule in self.rules if rule.struck],
             "unused": [rule.source for rule in self.rules if not rule.struck],
         }
-
-    def counters(self) -> list[list[int]]:
-        """What must be kept over a restart."""
-        return [[rule.seen, rule.struck] for rule in self.rules]
 
 
 def _rule(document: object, where: str) -> Rule:

@@ -4,7 +4,7 @@ JSON objects travel through the simulator as ``dict[str, object]``; these functi
 inside them. None of them raises for a value of another shape: they answer the empty one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TypeGuard
 
 JsonObject = dict[str, object]
@@ -103,8 +103,3 @@ def texts(value: object) -> list[str]:
 def text_map(value: object) -> dict[str, str]:
     """The string values of the object ``value``, by key."""
     return {key: item for key, item in as_object(value).items() if isinstance(item, str)}
-
-
-def pick(value: Mapping[str, object], keys: Sequence[str]) -> JsonObject:
-    """The entries of ``value`` under ``keys`` that it has."""
-    return {key: value[key] for key in keys if key in value}

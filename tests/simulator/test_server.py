@@ -76,6 +76,25 @@ def test_an_operation_ends_as_the_rule_says(azure: Azure) -> None:
     assert dig(azure.get(POOL), "properties", "provisioningState") == "Failed"
 
 
+def test_a_helm_release_fails_as_the_rule_says(azure: Azure) -> None:
+    rule: JsonObject = {"service": "kubernetes", "method": "PUT", "path": ".*/releases/.*"}
+    error = {"code": "Boom", "message": "made to fail"}
+    plan(azure, {**rule, "then": {"operation": {"status": "Failed", "error": error}}})
+    kubernetes = Kubernetes(azure)
+    kubernetes.make_namespace()
+    failed = kubernetes.release()
+    assert (failed["status"], failed["message"]) == ("failed", "made to fail")
+    assert kubernetes.release(upgrade=True)["status"] == "deployed"
+
+
+def test_a_delay_lets_simulated_time_pass(azure: Azure) -> None:
+    before = as_integer(as_object(azure.server.control("POST", "advance", {}))["now"])
+    plan(azure, {**READ_CLUSTER, "then": {"delay": 45}})
+    assert azure.call("GET", CLUSTER).status_code == 200
+    after = as_integer(as_object(azure.server.control("POST", "advance", {}))["now"])
+    assert after - before == 45
+
+
 def test_a_patch_changes_the_answer_and_not_the_world(azure: Azure) -> None:
     changes = {"properties": {"powerState": {"code": "Stopped"}}}
     plan(azure, {**READ_CLUSTER, "then": {"patch": changes}})
