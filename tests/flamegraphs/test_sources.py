@@ -87,7 +87,9 @@ def test_a_filter_value_cannot_leave_its_quotes() -> None:
 
 def test_a_window_longer_than_a_day_is_asked_for_in_pieces() -> None:
     with serving(pyroscope((NEW_TYPE, -50 * 3_600.0, None))) as (url, asked):
-        done = flamegraphs("hotspots", "--pyroscope", url, "--from", "now-3d", "--json")
+        done = flamegraphs(
+            "hotspots", "--pyroscope", url, "--from", "now-3d", "--pod", "vllm-0", "--json"
+        )
     assert json.loads(done.out)["functions"][0]["attributedSelf"] == 55_100_000_000
     merged = [r for r in asked.requests if r.path.endswith("SelectMergeProfile")]
     assert len(merged) == 3

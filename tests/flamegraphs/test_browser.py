@@ -1,0 +1,221 @@
+"""The page in a real browser: what is seen, found, focused and reached with the keyboard."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from flamegraphs.hotspots import hotspots
+from flamegraphs.render import html
+from flamegraphs.tree import tree
+from tests.flamegraphs.browser import Page, browser
+from tests.flamegraphs.profiles import Stacks, profile_of
+
+pytestmark = pytest.mark.browser
+
+STACKS: Stacks = [
+    (["0x7f1", "GPUModelRunner > _allocate_kv_cache_tensors", "Worker > init", "main"], 55 * 10**9),
+    (["libcuda.so+0x1", "Linear > load", "Worker > init", "main"], 20 * 10**9),
+    (["Linear > load", "Linear > load", "main"], 5 * 10**9),
+    (["</script><img src=x onerror=alert(1)>", "main"], 10**9),
+    (["{{data}}", "main"], 10**9),
+]
+
+LABEL = """Object.fromEntries([...document.querySelectorAll('[role=treeitem]')]
+    .map(e => [e.getAttribute('aria-label').split(': total')[0], e.textContent]))"""
+
+
+def page_of(stacks: Stacks) -> bytes:
+    profile = profile_of(stacks)
+    parts = html.write(
+        tree(profile),
+        hotspots(profile),
+        title="GPU memory <of> a test",
+        header={"window": "one hour", "selector": '{a="<b>"}'},
+        notes=["A note & more."],
+        binary=False,
+    )
+    return b"".join(parts)
+
+
+@pytest.fixture(scope="module")
+def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    with browser(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
+@pytest.fixture
+def page(chromium: Page, tmp_path: Path) -> Iterator[Page]:
+    file = tmp_path / "flame.html"
+    file.write_bytes(page_of(STACKS))
+    chromium.show(1200, 900)
+    chromium.errors.clear()
+    chromium.open(file.as_uri())
+    yield chromium
+    assert chromium.errors == []
+
+
+def block(name: str) -> str:
+    return f"[role=treeitem][aria-label^='{name}:']"
+
+
+def focused(page: Page) -> str:
+    return str(page.value("document.activeElement.getAttribute('aria-label')")).split(":")[0]
+
+
+def test_nothing_is_asked_from_the_network(page: Page) -> None:
+    assert all(url.startswith("file:") for url in page.requests)
+    assert len(page.requests) == 1
+
+
+def test_names_are_shown_and_never_run(page: Page) -> None:
+    assert page.text("h1") == "GPU memory <of> a test"
+    assert page.value("document.images.length") == 0
+    labels = page.value(LABEL)
+    assert isinstance(labels, dict)
+    assert "</script><img src=x onerror=alert(1)>" in labels
+    assert "{{data}}" in labels
+
+
+def test_blocks_are_as_wide_as_their_share_and_stand_on_their_callers(page: Page) -> None:
+    widths = page.value(
+        "[...document.querySelectorAll('[role=treeitem]')].map(e => {"
+        "const b = e.getBoundingClientRect();"
+        "return [e.getAttribute('aria-label').split(':')[0], b.width, b.bottom]; })"
+    )
+    assert isinstance(widths, list)
+    found = {str(name): (float(width), float(bottom)) for name, width, bottom in widths}  # type: ignore[misc]
+    share = found["GPUModelRunner._allocate_kv_cache_tensors"][0] / found["all"][0]
+    assert share == pytest.approx(55 / 82, abs=0.01)
+    assert found["all"][1] > found["main"][1] > found["Worker.init"][1] > found["0x7f1"][1]
+
+
+def test_labels_are_readable_where_there_is_room(page: Page) -> None:
+    labels = page.value(LABEL)
+    assert isinstance(labels, dict)
+    assert labels["GPUModelRunner._allocate_kv_cache_tensors"] == (
+        "GPUModelRunner._allocate_kv_cache_tensors"
+    )
+
+
+def test_hovering_tells_total_and_self(page: Page) -> None:
+    page.point(block("0x7f1"))
+    assert "0x7f1" in page.text("#tip")
+    assert "Total 55.0 GB · 67.1 %" in page.text("#tip")
+    assert "Self 55.0 GB · 67.1 %" in page.text("#tip")
+    page.point(block("Worker.init"))
+    assert "Self 0 B" in page.text("#tip")
+    assert "Only leads to others" in page.text("#tip")
+    assert "total 75.0 GB (91.5 %), self 0 B" in page.text("#status")
+
+
+def test_native_frames_have_a_colour_of_their_own(page: Page) -> None:
+    colour = "getComputedStyle(document.querySelector({})).backgroundColor"
+    native = page.value(colour.format(f'"{block("0x7f1")}"'))
+    named = page.value(colour.format(f'"{block("Worker.init")}"'))
+    other_native = page.value(colour.format(f'"{block("libcuda.so+0x1")}"'))
+    assert native == other_native != named
+
+
+def test_a_click_focuses_a_block_and_escape_shows_all(page: Page) -> None:
+    page.point(block("Worker.init"), click=True)
+    width = 'document.querySelector("{}").getBoundingClientRect().width'
+    assert page.value(width.format(block("Worker.init"))) == page.value(width.format(block("main")))
+    assert page.value(f'document.querySelector("{block("{{data}}")}")') is None
+    assert page.text("#path").split(" › ") == ["all", "main", "Worker.init"]  # noqa: RUF001
+    page.press("Escape")
+    assert "Choose a block" in page.text("#path")
+
+
+def test_search_marks_blocks_and_counts_recursion_once(page: Page) -> None:
+    page.press("/")
+    page.type("linear")
+    assert page.value("document.querySelectorAll('.match').length") == 3
+    assert page.text("#found") == "3 blocks, 25.0 GB (30.5 %)"
+    page.press("Enter")
+    assert focused(page) == "Linear.load"
+    page.press("Escape")
+    assert page.text("#found") == ""
+    page.point("#search", click=True)
+    page.type("nothing like it")
+    assert page.text("#found") == "no match"
+
+
+def test_the_whole_graph_is_reached_with_the_keyboard(page: Page) -> None:
+    page.value(f'document.querySelector("{block("all")}").focus()')
+    for key, name in (
+        ("ArrowUp", "main"),
+        ("ArrowUp", "Worker.init"),
+        ("ArrowRight", "Linear.load"),
+        ("ArrowLeft", "Worker.init"),
+        ("ArrowUp", "GPUModelRunner._allocate_kv_cache_tensors"),
+        ("ArrowDown", "Worker.init"),
+        ("Home", "all"),
+    ):
+        page.press(key)
+        assert focused(page) == name
+    page.press("ArrowUp")
+    page.press("ArrowUp")
+    page.press("Enter")
+    assert page.text("#path").endswith("Worker.init")
+    assert focused(page) == "Worker.init"
+
+
+def test_every_block_says_its_name_and_figures_to_a_screen_reader(page: Page) -> None:
+    assert page.value("document.querySelector('#graph').getAttribute('role')") == "tree"
+    label = page.value(f'document.querySelector("{block("main")}").getAttribute("aria-label")')
+    assert label == "main: total 82.0 GB (100.0 %), self 0 B (0.0 %)"
+    assert page.value("document.querySelectorAll('[role=treeitem][tabindex=\"0\"]').length") == 1
+    assert page.value("document.documentElement.lang") == "en"
+
+
+def test_the_root_can_be_put_on_top(page: Page) -> None:
+    page.point("#turn", click=True)
+    top = 'document.querySelector("{}").getBoundingClientRect().top'
+    assert page.value(top.format(block("all"))) < page.value(top.format(block("main")))  # type: ignore[operator]
+
+
+def test_the_table_lists_attributed_self_and_leads_to_the_graph(page: Page) -> None:
+    first = page.text("#rows tr")
+    assert first.startswith("55.0 GB67.1 %0 B55.0 GB")
+    assert first.endswith("GPUModelRunner._allocate_kv_cache_tensors")
+    page.point("#rows button", click=True)
+    assert page.text("#found") == "1 block, 55.0 GB (67.1 %)"
+
+
+LUMINANCE = """(() => {
+  const channel = v => { v /= 255; return v <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4; };
+  const light = c => { const [r, g, b] = c.match(/[\\d.]+/g).map(Number).map(channel);
+    return .2126 * r + .7152 * g + .0722 * b; };
+  const ratio = e => { const s = getComputedStyle(e);
+    const [a, b] = [light(s.color), light(s.backgroundColor)].sort((x, y) => y - x);
+    return (a + .05) / (b + .05); };
+  const made = ['native', 'trampoline', 'unknown', 'truncated', 'root',
+    ...Array.from({length: 8}, (_, n) => `named h${n}`)].map(kind => {
+      const e = document.createElement('div'); e.className = `block ${kind}`;
+      document.body.append(e); return e; });
+  const ratios = made.map(ratio); made.forEach(e => e.remove());
+  return Math.min(...ratios);
+})()"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_labels_have_enough_contrast_in_light_and_dark(page: Page, dark: bool) -> None:
+    page.show(1200, 900, dark=dark)
+    theme = "document.documentElement.dataset.theme"
+    assert page.value(theme) == ("dark" if dark else "light")
+    ratio = page.value(LUMINANCE)
+    assert isinstance(ratio, float)
+    assert ratio >= 4.5, "WCAG AA for text of this size"
+
+
+def test_the_theme_can_be_changed_by_hand(page: Page) -> None:
+    page.point("#theme", click=True)
+    assert page.value("document.documentElement.dataset.theme") == "dark"
+
+
+def test_a_narrow_window_still_shows_the_graph(page: Page) -> None:
+    page.show(380, 700)
+    page.value("dispatchEvent(new Event('resize'))")
+    assert page.value("document.documentElement.scrollWidth <= innerWidth")
+    assert page.value(f'document.querySelector("{block("main")}").clientWidth > 250')
