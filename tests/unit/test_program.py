@@ -14,6 +14,7 @@ from infra.program import deploy
 from operations.requests import (
     DashboardRequest,
     DataSourceRequest,
+    Observation,
     SignalRequest,
     Verb,
     command_line,
@@ -335,6 +336,23 @@ def test_without_drift_detection_nothing_is_observed_and_no_token_is_changed() -
         command = recorded.named(name)
         assert "environment" not in command.inputs
         assert command.ignore_changes == {"environment"}, name
+
+
+def test_what_could_not_be_observed_is_a_warning_and_no_failure(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Forbidden(answers.Azure):
+        def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
+            result = super().call(token, arguments)
+            if arguments.get("command") == command_line(Verb.OBSERVE):
+                seen = Observation.model_validate_json(cast("str", result["stdout"]))
+                told = seen.model_copy(update={"problems": ("dashboard: no right to read it",)})
+                result["stdout"] = told.to_json()
+            return result
+
+    recorded = dev(azure=Forbidden())
+    assert "no right to read it" in caplog.text
+    assert recorded.named(DASHBOARD).inputs["environment"]
 
 
 # --- what is stored ----------------------------------------------------------------------------
