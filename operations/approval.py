@@ -6,26 +6,21 @@ the connection's description.
 """
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from azure.mgmt.network.models import (
-    PrivateEndpointConnection,
-    PrivateEndpointConnectionProperties,
-    PrivateLinkServiceConnectionState,
-)
-
 from operations import private_link
-from operations.azure import ResourceId, azure_errors, text_of
+from operations.azure import ResourceId, azure_errors
 from operations.clock import PATIENCE, say
 from operations.errors import ExitCode, OperationError
-from operations.private_link import endpoint_of, state_of
+from operations.private_link import Connection
 from operations.requests import Approval, ApprovalRequest
 from operations.session import Session, derived_token, is_token_of, token_at_end
 
 if TYPE_CHECKING:
     from azure.core.pipeline import PipelineResponse
     from azure.core.rest import HttpRequest, HttpResponse
-    from azure.mgmt.dashboard.models import ManagedPrivateEndpointModel
 
 GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
 DASHBOARD_API = "2025-08-01"
@@ -47,7 +42,7 @@ def approve(request: ApprovalRequest, session: Session) -> Approval:
             rejected or disconnected it; FORBIDDEN; NOT_FOUND or BUSY on expiry.
     """
     connection = _approved_connection(request, session)
-    return _refreshed_endpoint(request, session, connection.name or "")
+    return _refreshed_endpoint(request, session, connection.name)
 
 
 def observed_token(request: ApprovalRequest, session: Session) -> str | None:
@@ -58,21 +53,21 @@ def observed_token(request: ApprovalRequest, session: Session) -> str | None:
     new with every endpoint, stands in for one.
     """
     service = private_link.read(session, _private_link_id(request))
-    connection = matching_connection(private_link.connections_of(service), request)
+    connection = matching_connection(service.connections, request)
     if connection is None:
         return None
-    status, description = state_of(connection)
+    status, description = connection.status, connection.description
     endpoint = _read_endpoint(request, session)
-    if status != "Approved" or not _address_of(endpoint):
+    if status != "Approved" or not endpoint.address:
         return None
     token = token_at_end(description)
-    return token if is_token_of(token, request) else derived_token(request, connection.name or "")
+    return token if is_token_of(token, request) else derived_token(request, connection.name)
 
 
 def private_address(request: ApprovalRequest, session: Session) -> str:
     """The endpoint's address as Grafana sees it now; empty where it has none (yet)."""
     try:
-        return _address_of(_read_endpoint(request, session))
+        return _read_endpoint(request, session).address
     except OperationError as error:
         if error.kind is ExitCode.NOT_FOUND:
             return ""
@@ -80,8 +75,8 @@ def private_address(request: ApprovalRequest, session: Session) -> str:
 
 
 def matching_connection(
-    connections: list[PrivateEndpointConnection], request: ApprovalRequest
-) -> PrivateEndpointConnection | None:
+    connections: Sequence[Connection], request: ApprovalRequest
+) -> Connection | None:
     """The connection of the request's endpoint; None where there is none yet.
 
     The endpoint's id ends in ``/privateEndpoints/grafana-<workspace>-<endpoint>``, which two pairs
@@ -94,9 +89,9 @@ def matching_connection(
     candidates = [
         connection
         for connection in connections
-        if endpoint_of(connection).lower().endswith(_endpoint_suffix(request))
+        if connection.endpoint_id.lower().endswith(_endpoint_suffix(request))
     ]
-    ours = [one for one in candidates if _shows(state_of(one)[1], request.request_message)]
+    ours = [one for one in candidates if _shows(one.description, request.request_message)]
     silent = [one for one in candidates if not _is_anothers(one)]
     matching = ours or silent
     if len(matching) > 1:
@@ -104,21 +99,21 @@ def matching_connection(
             ExitCode.CONFLICT,
             f"{len(matching)} connections match the managed private endpoint "
             f"{request.endpoint_name}; none was approved.",
-            why="; ".join(f"{one.name} from {endpoint_of(one)}" for one in matching),
+            why="; ".join(f"{one.name} from {one.endpoint_id}" for one in matching),
             fix="delete the ones that are not this stack's: az network private-link-service "
             "connection delete --id <id>",
         )
     return matching[0] if matching else None
 
 
-def _approved_connection(request: ApprovalRequest, session: Session) -> PrivateEndpointConnection:
+def _approved_connection(request: ApprovalRequest, session: Session) -> Connection:
     resource = _private_link_id(request)
     # One attempt to renew the token of a connection that is approved already.
     renewals = 1
 
-    def look() -> PrivateEndpointConnection:
+    def look() -> Connection:
         nonlocal renewals
-        connections = private_link.connections_of(private_link.read(session, resource))
+        connections = private_link.read(session, resource).connections
         connection = matching_connection(connections, request)
         if connection is None:
             _refuse_missing_endpoint(request, session)
@@ -131,9 +126,8 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> PrivateE
                 f"compare {request.private_link_id} with its privateLinkResourceId",
                 transient=True,
             )
-        status, description = state_of(connection)
-        properties = connection.properties
-        provisioning = text_of(properties.provisioning_state) if properties else ""
+        status, description = connection.status, connection.description
+        provisioning = connection.provisioning_state
         if provisioning in ("Updating", "Deleting"):
             raise OperationError(
                 ExitCode.BUSY,
@@ -169,9 +163,13 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> PrivateE
     )
 
 
-def _put_approval(
-    request: ApprovalRequest, session: Session, connection: PrivateEndpointConnection
-) -> None:
+def _put_approval(request: ApprovalRequest, session: Session, connection: Connection) -> None:
+    from azure.mgmt.network.models import (
+        PrivateEndpointConnection,
+        PrivateEndpointConnectionProperties,
+        PrivateLinkServiceConnectionState,
+    )
+
     resource = _private_link_id(request)
     description = " ".join(part for part in (request.request_message, session.observed) if part)
     body = PrivateEndpointConnection(
@@ -186,7 +184,7 @@ def _put_approval(
     try:
         with azure_errors(f"approve the connection {connection.name}", scope, _APPROVER):
             client.private_link_services.update_private_endpoint_connection(
-                resource.resource_group, resource.name, connection.name or "", body
+                resource.resource_group, resource.name, connection.name, body
             )
     except OperationError as error:
         if error.service_code == "DenyAssignmentAuthorizationFailed":
@@ -197,9 +195,7 @@ def _put_approval(
         raise
 
 
-def _renew_description(
-    request: ApprovalRequest, session: Session, connection: PrivateEndpointConnection
-) -> None:
+def _renew_description(request: ApprovalRequest, session: Session, connection: Connection) -> None:
     """Store the new token; the approval itself is in force, so nothing depends on it."""
     try:
         _put_approval(request, session, connection)
@@ -209,8 +205,8 @@ def _renew_description(
 
 def _is_approved(request: ApprovalRequest, session: Session) -> bool:
     service = private_link.read(session, _private_link_id(request))
-    connection = matching_connection(private_link.connections_of(service), request)
-    return connection is not None and state_of(connection)[0] == "Approved"
+    connection = matching_connection(service.connections, request)
+    return connection is not None and connection.status == "Approved"
 
 
 def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: str) -> Approval:
@@ -220,10 +216,8 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
     def look() -> Approval:
         nonlocal refreshed_at, operation_url
         endpoint = _read_endpoint(request, session)
-        properties = endpoint.properties
-        state = properties.connection_state if properties else None
-        status = text_of(state.status) if state else ""
-        if properties and text_of(properties.provisioning_state) == "Failed":
+        status = endpoint.status
+        if endpoint.provisioning_state == "Failed":
             raise OperationError(
                 ExitCode.REJECTED,
                 f"The managed private endpoint {request.endpoint_name} is in state Failed.",
@@ -235,9 +229,8 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
                 f"Grafana sees the managed private endpoint {request.endpoint_name} as {status}.",
                 fix=_replace_endpoint(request),
             )
-        address = _address_of(endpoint)
-        if address:
-            return Approval(state=status, private_ip=address, connection=connection)
+        if endpoint.address:
+            return Approval(state=status, private_ip=endpoint.address, connection=connection)
         _raise_if_failed(operation_url, session)
         now = session.clock.now()
         if refreshed_at is None or now - refreshed_at >= _REFRESH_EVERY:
@@ -294,32 +287,39 @@ def _raise_if_failed(operation_url: str, session: Session) -> None:
         )
 
 
-def _read_endpoint(request: ApprovalRequest, session: Session) -> "ManagedPrivateEndpointModel":
-    workspace = _workspace(request)
-    with azure_errors(
-        f"read the managed private endpoint {request.endpoint_name}", request.grafana_id, "Reader"
-    ):
-        return session.azure.dashboard(workspace.subscription).managed_private_endpoints.get(
-            workspace.resource_group, workspace.name, request.endpoint_name
-        )
+@dataclass(frozen=True)
+class _Endpoint:
+    """The managed private endpoint, as Grafana last looked it up."""
+
+    provisioning_state: str
+    status: str
+    address: str
+    """Private address; empty unless Grafana sees the approval."""
 
 
-def _address_of(endpoint: "ManagedPrivateEndpointModel") -> str:
-    """The private address, which counts only once Grafana sees the approval."""
-    properties = endpoint.properties
-    if properties is None or properties.connection_state is None:
-        return ""
-    if text_of(properties.connection_state.status) != "Approved":
-        return ""
-    return (properties.private_link_service_private_ip or "").strip()
+def _read_endpoint(request: ApprovalRequest, session: Session) -> _Endpoint:
+    found = session.azure.get(
+        f"{request.grafana_id}/managedPrivateEndpoints/{request.endpoint_name}",
+        DASHBOARD_API,
+        f"read the managed private endpoint {request.endpoint_name}",
+        role_scope=request.grafana_id,
+    )
+    properties = found.child("properties")
+    status = properties.text("connectionState", "status")
+    address = properties.text("privateLinkServicePrivateIP").strip()
+    return _Endpoint(
+        provisioning_state=properties.text("provisioningState"),
+        status=status,
+        address=address if status == "Approved" else "",
+    )
 
 
-def _is_anothers(connection: PrivateEndpointConnection) -> bool:
+def _is_anothers(connection: Connection) -> bool:
     """Whether the text is another stack's: its pending request, or its approval.
 
     An approval or rejection by hand replaces our message, so those are ours for all we know.
     """
-    status, description = state_of(connection)
+    status, description = connection.status, connection.description
     return bool(description) and (status == "Pending" or bool(token_at_end(description)))
 
 
@@ -360,19 +360,16 @@ def _refuse_missing_endpoint(request: ApprovalRequest, session: Session) -> None
         ) from error
 
 
-def _others(connections: list[PrivateEndpointConnection]) -> str:
+def _others(connections: Sequence[Connection]) -> str:
     if not connections:
         return "the Private Link Service has no connections"
     return "it has others: " + "; ".join(
-        f"{endpoint_of(one) or one.name} ({state_of(one)[0]}, {state_of(one)[1]!r})"
-        for one in connections
+        f"{one.endpoint_id or one.name} ({one.status}, {one.description!r})" for one in connections
     )
 
 
-def _refused_by_a_person(
-    request: ApprovalRequest, connection: PrivateEndpointConnection
-) -> OperationError:
-    status, description = state_of(connection)
+def _refused_by_a_person(request: ApprovalRequest, connection: Connection) -> OperationError:
+    status, description = connection.status, connection.description
     return OperationError(
         ExitCode.REJECTED,
         f"The connection {connection.name} of the managed private endpoint "
@@ -397,8 +394,8 @@ def _refresh_url(request: ApprovalRequest) -> str:
     )
 
 
-def _way_out_of_lockdown(connection: PrivateEndpointConnection) -> str:
-    match = re.match(r"/subscriptions/([^/]+)/", endpoint_of(connection), re.IGNORECASE)
+def _way_out_of_lockdown(connection: Connection) -> str:
+    match = re.match(r"/subscriptions/([^/]+)/", connection.endpoint_id, re.IGNORECASE)
     subscription = match[1] if match else "<subscription of Grafana's endpoint>"
     return (
         "the node resource group is locked, so put the Private Link Service into a group of your "

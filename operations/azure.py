@@ -11,7 +11,6 @@ import re
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 
@@ -153,16 +152,17 @@ class Azure:
         return self._dashboards[subscription]
 
     def get(
-        self, path: str, api_version: str, action: str, *, role: str = "Reader", **query: str
+        self, path: str, api_version: str, action: str, *, role_scope: str = "", **query: str
     ) -> Document:
         """GET ``path`` (an ARM id, or one and more) without a typed client.
 
-        ``action`` completes "could not ..." in an error, ``role`` names what a 403 lacks.
+        ``action`` completes "could not ..." in an error, ``role_scope`` says where a 403 lacks the
+        role Reader if not at ``path``.
         """
         parameters = {"api-version": api_version}
         parameters |= {f"${key}": value for key, value in query.items()}
         request = HttpRequest("GET", self.arm_url + path, params=parameters)
-        return Document.parse(self._send(request, action, path, role).text())
+        return Document.parse(self._send(request, action, role_scope or path).text())
 
     def follow(self, operation_url: str, action: str) -> Document:
         """The status document of a long-running operation that this ARM itself named."""
@@ -170,10 +170,10 @@ class Azure:
             # The bearer token would go with it.
             return Document({})
         request = HttpRequest("GET", operation_url)
-        return Document.parse(self._send(request, action, operation_url, "Reader").text())
+        return Document.parse(self._send(request, action, operation_url).text())
 
-    def _send(self, request: HttpRequest, action: str, scope: str, role: str) -> HttpResponse:
-        with azure_errors(action, scope, role):
+    def _send(self, request: HttpRequest, action: str, scope: str) -> HttpResponse:
+        with azure_errors(action, scope):
             return self._client.send_request(request)
 
     @cached_property
@@ -245,13 +245,6 @@ def azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[Non
         raise OperationError(
             ExitCode.REJECTED, f"Could not {action} on {scope}.", why=_first_line(str(error))
         ) from error
-
-
-def text_of(value: str | None) -> str:
-    """The wire's own word, where a typed client answers an enumeration or nothing."""
-    if value is None:
-        return ""
-    return str(value.value) if isinstance(value, Enum) else value
 
 
 def is_absent(error: OperationError) -> bool:

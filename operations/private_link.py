@@ -4,15 +4,17 @@ It has no resource in the program: it follows from the Service of the Pyroscope 
 operations hold the program until Azure Resource Manager says that it is there, or gone.
 """
 
-from azure.mgmt.network.models import PrivateEndpointConnection, PrivateLinkService
+from dataclasses import dataclass
 
-from operations.azure import ResourceId, azure_errors, is_absent, text_of
+from operations.azure import ResourceId, is_absent
 from operations.clock import PATIENCE
+from operations.documents import Document
 from operations.errors import ExitCode, OperationError
 from operations.requests import PrivateLinkRequest, ReadyPrivateLink, Released
 from operations.session import Session
 
 PRIVATE_LINK_TYPE = "Microsoft.Network/privateLinkServices"
+NETWORK_API = "2026-03-01"
 
 DEADLINE = 900.0
 """Seconds. The controller needs one to three minutes; a throttled subscription several more."""
@@ -36,11 +38,9 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
             if is_absent(error):
                 error.happened = "not found (404)"
             raise
-        properties = service.properties
-        state = text_of(properties.provisioning_state) if properties else "unknown"
-        if state == "Succeeded" and properties:
-            return ReadyPrivateLink(id=request.id, alias=properties.alias or "")
-        if state == "Failed":
+        if service.state == "Succeeded":
+            return ReadyPrivateLink(id=request.id, alias=service.alias)
+        if service.state == "Failed":
             raise OperationError(
                 ExitCode.REJECTED,
                 f"The Private Link Service {resource.name} is in state Failed.",
@@ -48,7 +48,9 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
                 fix=_where_to_look(request),
                 transient=True,
             )
-        raise OperationError(ExitCode.NOT_FOUND, f"state {state or 'unknown'}", transient=True)
+        raise OperationError(
+            ExitCode.NOT_FOUND, f"state {service.state or 'unknown'}", transient=True
+        )
 
     try:
         return session.clock.wait_for(
@@ -81,7 +83,7 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
             if is_absent(error):
                 return Released(id=request.id)
             raise
-        held_by = [_described(connection) for connection in connections_of(service)]
+        held_by = [_described(connection) for connection in service.connections]
         if held_by:
             raise OperationError(
                 ExitCode.CONFLICT,
@@ -90,7 +92,7 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
                 fix="delete the managed private endpoint behind it (Grafana workspace > Networking "
                 "> Managed private endpoint), or the connection itself: az network "
                 "private-link-service connection delete "
-                f"--id {_id_of(connections_of(service)[0], resource)}; then run it again",
+                f"--id {service.connections[0].id}; then run it again",
                 transient=True,
             )
         raise OperationError(
@@ -109,44 +111,68 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
     )
 
 
-def read(session: Session, resource: ResourceId) -> PrivateLinkService:
-    """The service as it is; raises NOT_FOUND (transient) where Resource Manager knows none."""
-    with azure_errors(
-        f"read the Private Link Service {resource.name}", _group_of(resource), "Reader"
-    ):
-        return session.azure.network(resource.subscription).private_link_services.get(
-            resource.resource_group, resource.name
-        )
+@dataclass(frozen=True)
+class Connection:
+    """A private endpoint connection, as its Private Link Service shows it."""
 
-
-def connections_of(service: PrivateLinkService) -> list[PrivateEndpointConnection]:
-    """Its private endpoint connections."""
-    if service.properties is None:
-        return []
-    return list(service.properties.private_endpoint_connections or [])
-
-
-def endpoint_of(connection: PrivateEndpointConnection) -> str:
+    id: str
+    name: str
+    endpoint_id: str
     """ARM id of the private endpoint at the other side."""
-    endpoint = connection.properties.private_endpoint if connection.properties else None
-    return (endpoint.id if endpoint else "") or ""
+    status: str
+    """``Pending``, ``Approved``, ``Rejected`` or ``Disconnected``."""
+    description: str
+    provisioning_state: str
 
 
-def state_of(connection: PrivateEndpointConnection) -> tuple[str, str]:
-    """Status (``Pending``, ``Approved``, ``Rejected``, ``Disconnected``) and description."""
-    properties = connection.properties
-    state = properties.private_link_service_connection_state if properties else None
-    return (text_of(state.status), state.description or "") if state else ("", "")
+@dataclass(frozen=True)
+class PrivateLink:
+    """A Private Link Service."""
+
+    state: str
+    alias: str
+    connections: tuple[Connection, ...]
 
 
-def _described(connection: PrivateEndpointConnection) -> str:
-    status, description = state_of(connection)
-    said = f", {description!r}" if description else ""
-    return f"{endpoint_of(connection) or connection.name} ({status}{said})"
+def read(session: Session, resource: ResourceId) -> PrivateLink:
+    """The service as it is; raises NOT_FOUND (transient) where Resource Manager knows none.
+
+    Without the typed client of azure-mgmt-network, whose import takes longer than the call; every
+    preview makes it.
+    """
+    found = session.azure.get(
+        resource.text,
+        NETWORK_API,
+        f"read the Private Link Service {resource.name}",
+        role_scope=_group_of(resource),
+    )
+    properties = found.child("properties")
+    return PrivateLink(
+        state=properties.text("provisioningState"),
+        alias=properties.text("alias"),
+        connections=tuple(
+            _connection(resource, one) for one in properties.children("privateEndpointConnections")
+        ),
+    )
 
 
-def _id_of(connection: PrivateEndpointConnection, resource: ResourceId) -> str:
-    return connection.id or f"{resource.text}/privateEndpointConnections/{connection.name}"
+def _connection(resource: ResourceId, found: Document) -> Connection:
+    name = found.text("name")
+    properties = found.child("properties")
+    state = properties.child("privateLinkServiceConnectionState")
+    return Connection(
+        id=found.text("id") or f"{resource.text}/privateEndpointConnections/{name}",
+        name=name,
+        endpoint_id=properties.text("privateEndpoint", "id"),
+        status=state.text("status"),
+        description=state.text("description"),
+        provisioning_state=properties.text("provisioningState"),
+    )
+
+
+def _described(connection: Connection) -> str:
+    said = f", {connection.description!r}" if connection.description else ""
+    return f"{connection.endpoint_id or connection.name} ({connection.status}{said})"
 
 
 def _group_of(resource: ResourceId) -> str:
