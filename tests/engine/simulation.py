@@ -164,10 +164,13 @@ class Simulation:
 
     def pulumi(self, *arguments: str) -> Outcome:
         """Any pulumi command; the stacks are there, and their files as they are now."""
-        self._session.project.prepare()
-        self._session.project.initialise_stacks(self.environment)
+        self._prepare()
         answer = self.run("pulumi", *arguments)
         return Outcome(answer.returncode, answer.stdout + answer.stderr)
+
+    def _prepare(self) -> None:
+        self._session.project.prepare()
+        self._session.project.initialise_stacks(self.environment)
 
     def run(self, *command: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         """Run any command inside the session, in the checkout."""
@@ -183,6 +186,7 @@ class Simulation:
 
     def start(self, *command: str) -> "subprocess.Popen[str]":
         """Start a command inside the session, to be interrupted or killed."""
+        self._prepare()
         return subprocess.Popen(
             command,
             cwd=self._options.program,
