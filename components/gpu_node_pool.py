@@ -92,6 +92,8 @@ class GpuNodePoolArgs:
     vm_size: str
     count: int | None = None
     autoscaling: AutoscalingArgs | None = None
+    nodes_now: int | None = None
+    """Nodes of an existing pool whose autoscaling limits are about to change; else None."""
     spot: SpotArgs | None = None
     taints: Sequence[str]
     """Each ``key=value:effect``."""
@@ -121,7 +123,8 @@ class GpuNodePool(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, recorded(args), opts)
+        # How many nodes there are is no input: it would be another one at the next update.
+        super().__init__(self.TYPE, name, recorded(args, leave_out={"nodes_now"}), opts)
         cluster = deleted_with(opts)
         # Azure adds this taint and label to every spot pool. Declared here, they are no drift, and
         # an update does not try to take them away (pulumi-azure-native 959).
@@ -144,6 +147,12 @@ def _agent_pool(
     cluster: pulumi.Resource | None,
 ) -> containerservice.AgentPool:
     scaled = args.autoscaling
+    if scaled is None:
+        count = args.count
+    else:
+        # Sent with the autoscaler too, and within its limits: AKS refuses the pool otherwise.
+        nodes = scaled.min_count if args.nodes_now is None else args.nodes_now
+        count = max(scaled.min_count, min(nodes, scaled.max_count))
     return containerservice.AgentPool(
         f"{name}-pool",
         agent_pool_name=args.pool_name,
@@ -153,8 +162,7 @@ def _agent_pool(
         os_type=containerservice.OSType.LINUX,
         os_sku=args.os_sku.value,
         vm_size=args.vm_size,
-        # Sent with the autoscaler too: without it the service answers that it is missing.
-        count=scaled.min_count if scaled else args.count,
+        count=count,
         enable_auto_scaling=scaled is not None,
         min_count=scaled.min_count if scaled else None,
         max_count=scaled.max_count if scaled else None,
@@ -172,8 +180,9 @@ def _agent_pool(
         tags=args.tags,
         opts=pulumi.ResourceOptions(
             parent=parent,
-            # The autoscaler changes the number of nodes; putting it back would fight it.
-            ignore_changes=["count"] if scaled else None,
+            # The autoscaler changes the number of nodes; putting it back would fight it. Only new
+            # limits are sent with a number that fits them.
+            ignore_changes=["count"] if scaled and args.nodes_now is None else None,
             # AKS answers a change of these with an error.
             replace_on_changes=[*FIXED_WHEN_MADE],
             # The pool's name is fixed and taken until the old one is gone.

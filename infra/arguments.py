@@ -104,6 +104,7 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         vm_size=settings.vm_size,
         count=count,
         autoscaling=autoscaling,
+        nodes_now=_nodes_under_other_limits(stack) if autoscaling else None,
         spot=spot,
         taints=settings.taints,
         labels=settings.labels,
@@ -117,6 +118,16 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         device_plugin=settings.device_plugin,
         tags=stack.tags,
     )
+
+
+def _nodes_under_other_limits(stack: Stack) -> int | None:
+    """How many nodes the pool has, if it does not have the wanted limits yet."""
+    wanted, limits = stack.settings.gpu_pool.name, stack.settings.gpu_pool.autoscaling
+    for pool in stack.survey.cluster.pools:
+        if pool.name == wanted and limits is not None:
+            same = (pool.min_count, pool.max_count) == (limits.min, limits.max)
+            return None if same else pool.count
+    return None
 
 
 def prometheus(

@@ -111,6 +111,17 @@ class Presence(StrEnum):
     NOT_ASKED = "not-asked"
 
 
+class PoolFacts(Message):
+    """A node pool of an existing cluster."""
+
+    name: str
+    count: int = 0
+    """Nodes that it has now."""
+    min_count: int | None = None
+    """Of the autoscaler; None: it is off."""
+    max_count: int | None = None
+
+
 class ClusterFacts(Message):
     """An existing AKS cluster."""
 
@@ -137,7 +148,7 @@ class ClusterFacts(Message):
     """``Base`` or ``Automatic``."""
     untainted_pools: tuple[str, ...] = ()
     """Linux pools without NoSchedule taints: Pyroscope needs one."""
-    pools: tuple[str, ...] = ()
+    pools: tuple[PoolFacts, ...] = ()
 
 
 class GrafanaFacts(Message):

@@ -18,6 +18,7 @@ from operations.errors import ExitCode, OperationError
 from operations.requests import (
     ClusterFacts,
     GrafanaFacts,
+    PoolFacts,
     Presence,
     Survey,
     SurveyRequest,
@@ -192,7 +193,7 @@ class _Surveyor:
             private_api_server=properties.flag("apiServerAccessProfile", "enablePrivateCluster"),
             sku=found.text("sku", "name"),
             untainted_pools=tuple(pool.text("name") for pool in pools if _is_untainted(pool)),
-            pools=tuple(pool.text("name") for pool in pools),
+            pools=tuple(map(_pool_facts, pools)),
         )
 
     def _grafana(self, grafana_id: str) -> GrafanaFacts:
@@ -344,6 +345,16 @@ def _principal_of(resource: Document) -> str:
     assigned = identity.child("userAssignedIdentities")
     principals = (assigned.text(key, "principalId") for key in assigned.fields)
     return identity.text("principalId") or next((one for one in principals if one), "")
+
+
+def _pool_facts(pool: Document) -> PoolFacts:
+    scaled = pool.flag("enableAutoScaling")
+    return PoolFacts(
+        name=pool.text("name"),
+        count=pool.integer("count") or 0,
+        min_count=pool.integer("minCount") if scaled else None,
+        max_count=pool.integer("maxCount") if scaled else None,
+    )
 
 
 def _is_untainted(pool: Document) -> bool:

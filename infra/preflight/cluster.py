@@ -7,7 +7,7 @@ from infra.faults import Fault
 from infra.preflight.finding import Finding, Place, role_assignment
 from infra.preflight.request import first_nodes, most_nodes
 from infra.settings import AzureMonitorMetrics, Credentials, Settings
-from operations.requests import ClusterFacts, Presence, Survey, SurveyRequest
+from operations.requests import ClusterFacts, Survey, SurveyRequest
 
 _AT_REST = ("Succeeded", "Failed", "Canceled", "")
 """Provisioning states in which AKS takes a change."""
@@ -155,7 +155,7 @@ def check_quota(settings: Settings, survey: Survey) -> Iterator[Finding]:
         # Spot nodes count against a quota of their own, which the survey does not read.
         return
     # A pool that is there already is a part of what is used.
-    made = survey.cluster.presence is Presence.FOUND and pool.name in survey.cluster.pools
+    made = pool.name in {found.name for found in survey.cluster.pools}
     free = limit if made else limit - (survey.quota_used or 0)
     first, most = first_nodes(pool) * per_node, most_nodes(pool) * per_node
     have = f"{free} of {limit}" if not made else f"{limit}"

@@ -68,7 +68,10 @@ def test_everything_that_exists_is_found_with_its_facts(
     assert cluster.metrics_enabled is True
     assert cluster.node_resource_group == "MC_rg-dev_aks-dev_westeurope"
     assert cluster.node_resource_group_restriction == "Unrestricted"
-    assert cluster.pools == cluster.untainted_pools == ("system",)
+    assert cluster.untainted_pools == ("system",)
+    assert [(pool.name, pool.count, pool.max_count) for pool in cluster.pools] == [
+        ("system", 2, None)
+    ]
     assert cluster.kubernetes_version
     grafana = found.grafana
     assert grafana.presence is Presence.FOUND
@@ -223,7 +226,14 @@ def test_the_facts_of_an_unusual_cluster_are_read(azure: Azure, operations: Oper
                     "osType": "Linux",
                     "nodeTaints": ["CriticalAddonsOnly=true:NoSchedule"],
                 },
-                {"name": "gpu", "osType": "Linux", "nodeTaints": ["sku=gpu:NoExecute"]},
+                {
+                    "name": "gpu",
+                    "osType": "Linux",
+                    "nodeTaints": ["sku=gpu:NoExecute"],
+                    "enableAutoScaling": True,
+                    "minCount": 0,
+                    "maxCount": 3,
+                },
                 {"name": "win", "osType": "Windows"},
                 {"name": "soft", "osType": "Linux", "nodeTaints": ["a=b:PreferNoSchedule"]},
             ],
@@ -240,7 +250,8 @@ def test_the_facts_of_an_unusual_cluster_are_read(azure: Azure, operations: Oper
     assert facts.workload_identity
     assert facts.node_resource_group_restriction == "ReadOnly"
     assert facts.oidc_issuer_url == "https://oidc.example.invalid/"
-    assert facts.pools == ("system", "gpu", "win", "soft")
+    assert [pool.name for pool in facts.pools] == ["system", "gpu", "win", "soft"]
+    assert [(pool.min_count, pool.max_count) for pool in facts.pools][1] == (0, 3)
     assert facts.untainted_pools == ("soft",)
 
 

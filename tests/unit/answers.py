@@ -13,6 +13,7 @@ from operations.requests import (
     Message,
     Observation,
     ObserveRequest,
+    PoolFacts,
     Presence,
     PrivateLinkRequest,
     ReadyPrivateLink,
@@ -78,7 +79,7 @@ EXISTING = Survey(
         metrics_enabled=True,
         node_resource_group="MC_rg-dev_aks-dev_westeurope",
         untainted_pools=("system",),
-        pools=("system",),
+        pools=(PoolFacts(name="system"),),
         sku="Base",
     ),
     grafana=GrafanaFacts(

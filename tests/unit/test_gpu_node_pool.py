@@ -64,6 +64,15 @@ def test_an_autoscaled_pool_sends_its_minimum_as_count_and_leaves_the_count_alon
     assert pool.ignore_changes == {"count"}
 
 
+@pytest.mark.handles("autoscaler-without-count")
+@pytest.mark.parametrize(("nodes", "sent"), [(0, 1), (1, 1), (2, 2), (9, 3)])
+def test_new_limits_are_sent_with_a_number_of_nodes_that_fits_them(nodes: int, sent: int) -> None:
+    scaled = AutoscalingArgs(min_count=1, max_count=3)
+    pool = deploy(count=None, autoscaling=scaled, nodes_now=nodes).only(POOL)
+    assert pool.inputs["count"] == sent
+    assert pool.ignore_changes == frozenset()
+
+
 @pytest.mark.handles("spot-taint")
 def test_a_spot_pool_declares_the_taint_and_label_that_azure_adds() -> None:
     spot = SpotArgs(max_price=-1, eviction_policy=EvictionPolicy.DELETE)

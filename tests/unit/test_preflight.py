@@ -13,6 +13,7 @@ from infra.settings import Settings
 from operations.requests import (
     ClusterFacts,
     GrafanaFacts,
+    PoolFacts,
     Presence,
     Survey,
     SurveyRequest,
@@ -57,7 +58,7 @@ CLUSTER = ClusterFacts(
     node_resource_group="MC_rg-dev_aks-dev_westeurope",
     sku="Base",
     untainted_pools=("system",),
-    pools=("system",),
+    pools=(PoolFacts(name="system"),),
 )
 GRAFANA = GrafanaFacts(
     presence=Presence.FOUND,
@@ -617,9 +618,9 @@ def test_a_gpu_pool_that_exceeds_the_quota_is_told(
     refused: bool,
     warned: bool,
 ) -> None:
-    survey = with_cluster(pools=("system", *pools)).model_copy(
-        update={"quota_limit": limit, "quota_used": used}
-    )
+    survey = with_cluster(
+        pools=tuple(PoolFacts(name=name) for name in ("system", *pools))
+    ).model_copy(update={"quota_limit": limit, "quota_used": used})
     wanted = settings(gpuPool=pool)
 
     found = faults(survey, wanted)
@@ -635,7 +636,7 @@ def test_nothing_is_concluded_from_a_quota_that_could_not_be_read() -> None:
 
 
 def test_the_stacks_own_pool_is_no_reason_to_refuse_a_second_update() -> None:
-    survey = with_cluster(pools=("system", "gpu")).model_copy(
+    survey = with_cluster(pools=(PoolFacts(name="system"), PoolFacts(name="gpu"))).model_copy(
         update={"quota_limit": 24, "quota_used": 24}
     )
 
