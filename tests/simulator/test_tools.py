@@ -1,0 +1,152 @@
+"""``scripts/tools``: a usable tool is found, one that is missing is built once from its pins."""
+
+import stat
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tools import provide
+from tools.provide import PULUMI, ToolError, built_path, main, pulumi_is_recent
+
+assert PULUMI.build is not None
+BUILD = PULUMI.build
+ADVICE = "https://www.pulumi.com/docs/iac/download-install/"
+
+
+def target() -> Path:
+    path = built_path(PULUMI)
+    assert path is not None
+    return path
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with nothing but a shell: its PATH's first folder, which the test fills."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return folder
+
+
+def executable(file: Path, script: str) -> Path:
+    file.write_text(f"#!/bin/sh\n{script}\n")
+    file.chmod(file.stat().st_mode | stat.S_IXUSR)
+    return file
+
+
+def go(machine: Path, note: Path, after: str = "") -> None:
+    """A ``go`` that notes its arguments and makes the file that ``-o`` names."""
+    script = f"""echo "$PWD: $*" >> {note}
+while [ $# -gt 1 ]; do [ "$1" = -o ] && target=$2; shift; done
+printf '#!/bin/sh\\necho v9.9.9\\n' > "$target"; chmod +x "$target"
+{after}"""
+    executable(machine / "go", script)
+
+
+@pytest.mark.parametrize(
+    ("printed", "recent"),
+    [
+        ("v3.270.0", True),
+        ("v3.274.1", True),
+        ("v4.0.0", True),
+        ("3.271.2-dev", True),
+        ("v3.269.9", False),
+        ("v2.400.0", False),
+        ("no version", False),
+    ],
+)
+def test_a_pulumi_is_recent_enough_from_3_270_on(machine: Path, printed: str, recent: bool) -> None:
+    assert pulumi_is_recent(str(executable(machine / "pulumi", f"echo {printed}"))) is recent
+
+
+def test_a_recent_pulumi_on_path_is_used(machine: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = executable(machine / "pulumi", "echo v3.280.0")
+    assert main([]) == 0
+    assert capsys.readouterr().out == f"{found}\n"
+
+
+def test_without_pulumi_and_go_one_message_says_what_to_install(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(
+        "scripts/tools: pulumi 3.270 or newer is needed and there is none on PATH."
+    )
+    assert ADVICE in err
+    assert "Go 1.26" in err
+
+
+def test_an_old_pulumi_is_named_in_the_message(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = executable(machine / "pulumi", "echo v3.100.0")
+    assert main([]) == 1
+    assert f"{found} is too old" in capsys.readouterr().err
+
+
+def test_a_missing_pulumi_is_built_from_the_pinned_module_and_kept(
+    machine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = tmp_path / "note"
+    go(machine, note)
+    assert main([]) == 0
+    assert main([]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{target()}\n" * 2
+    (call,) = note.read_text().splitlines()
+    assert call.startswith(f"{BUILD.module}: build -trimpath -ldflags ")
+    assert f"version.Version={BUILD.version}" in call
+    assert call.endswith(BUILD.package)
+    assert f"building pulumi {BUILD.version}" in err
+
+
+def test_the_cache_is_the_users_and_keyed_by_version_and_pins(
+    machine: Path, tmp_path: Path
+) -> None:
+    path = target()
+    assert path.is_relative_to(tmp_path / "cache")
+    assert BUILD.version in path.parent.name
+    (tmp_path / "go.mod").write_text((BUILD.module / "go.mod").read_text())
+    (tmp_path / "go.sum").write_text("other pins\n")
+    other = replace(PULUMI, build=replace(BUILD, module=tmp_path))
+    assert built_path(other) != path
+
+
+def test_calls_at_the_same_time_build_once(machine: Path, tmp_path: Path) -> None:
+    note = tmp_path / "note"
+    go(machine, note, after="sleep 0.3")
+    with ThreadPoolExecutor(max_workers=3) as pool:
+        paths = set(pool.map(provide.provide, [PULUMI] * 3))
+    assert paths == {target()}
+    assert len(note.read_text().splitlines()) == 1
+
+
+def test_a_failed_build_says_why_and_leaves_nothing_behind(machine: Path, tmp_path: Path) -> None:
+    go(machine, tmp_path / "note", after="echo no space left on device; exit 1")
+    with pytest.raises(ToolError, match="no space left on device") as failure:
+        provide.provide(PULUMI)
+    assert ADVICE in str(failure.value)
+    assert [file.name for file in target().parent.iterdir()] == ["lock"]
+
+
+def test_print_env_is_shell_text_that_puts_the_tools_on_path(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    executable(machine / "pulumi", "echo v3.280.0")
+    assert main(["--print-env"]) == 0
+    text = capsys.readouterr().out
+    script = f"{text}\necho $PATH"
+    shown = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+    assert shown.startswith(f"{machine}:")
+
+
+def test_an_unknown_name_lists_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["helm"])
+    assert "unknown name 'helm'; known: pulumi" in capsys.readouterr().err
