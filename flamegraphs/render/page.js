@@ -55,13 +55,15 @@
   ruler.font = '12px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
   const CHARACTER = ruler.measureText("MMMMMMMMMM").width / 10;
 
-  function label(name, width) {
+  function label(node, width) {
+    const name = nameOf(node);
     const room = Math.floor((width - 11) / CHARACTER);
     if (room < 3) return "";
     if (name.length <= room) return name;
     const method = name.slice(name.lastIndexOf(".") + 1);
-    // `__init__` or `<lambda>` alone would say nothing.
-    if (/^[a-z0-9]/i.test(method) && method.length <= room) return method;
+    // A class may be left out, but not for `__init__` or `<lambda>`, which say nothing alone; and
+    // the dots in the name of a library separate nothing.
+    if (kindOf(node) === "named" && /^[a-z0-9]/i.test(method) && method.length <= room) return method;
     return `${name.slice(0, room - 1)}…`;
   }
 
@@ -99,7 +101,7 @@
       if (matches && matches.has(node)) block.classList.add("match");
       const row = rootOnTop ? depth[node] : deepest - depth[node];
       block.style.cssText = `left:${left.toFixed(2)}px;width:${wide.toFixed(2)}px;top:${row * ROW + 4}px`;
-      block.textContent = label(nameOf(node), wide);
+      block.textContent = label(node, wide);
       block.dataset.node = node;
       block.setAttribute("role", "treeitem");
       block.setAttribute("aria-level", depth[node] + 1);

@@ -56,21 +56,22 @@ def write(tree: Tree, title: str, *, binary: bool) -> Iterator[bytes]:
             f'<rect x="{x:.2f}" y="{y}" width="{max(width - 0.6, _NARROWEST):.2f}" '
             f'height="{_ROW - 1}" rx="2" fill="{fill}"/>'
         )
-        if label := _fitting(name, width):
+        if label := _fitting(name, kind, width):
             block += f'<text x="{x + 5:.2f}" y="{y + 13.5}" fill="#1f2328">{escape(label)}</text>'
         yield (block + "</g>\n").encode()
     yield b"</svg>\n"
 
 
-def _fitting(name: str, width: float) -> str:
+def _fitting(name: str, kind: str, width: float) -> str:
     room = int((width - 8) / _CHARACTER)
     if room < 3:
         return ""
     if len(name) <= room:
         return name
     method = name.rpartition(".")[2]
-    # `__init__` or `<lambda>` alone would say nothing.
-    says_something = method[:1].isalnum() and len(method) <= room
+    # A class may be left out, but not for `__init__` or `<lambda>`, which say nothing alone; and
+    # the dots in the name of a library separate nothing.
+    says_something = kind == "named" and method[:1].isalnum() and len(method) <= room
     return method if says_something else name[: room - 1] + "…"
 
 

@@ -98,6 +98,23 @@ def test_labels_are_readable_where_there_is_room(page: Page) -> None:
     )
 
 
+def test_a_narrow_label_leaves_out_the_class_but_never_splits_a_library(
+    chromium: Page, tmp_path: Path
+) -> None:
+    file = tmp_path / "narrow.html"
+    stacks: Stacks = [
+        (["libverylongname.so+0x1234", "VeryLongClassName > run"], 10),
+        (["rest"], 90),
+    ]
+    file.write_bytes(page_of(stacks))
+    chromium.show(1200, 900)
+    chromium.open(file.as_uri())
+    labels = chromium.value(LABEL)
+    assert isinstance(labels, dict)
+    assert labels["VeryLongClassName.run"] == "run"
+    assert str(labels["libverylongname.so+0x1234"]).startswith("libvery")
+
+
 def test_hovering_tells_total_and_self(page: Page) -> None:
     page.point(block("0x7f1"))
     assert "0x7f1" in page.text("#tip")
@@ -202,6 +219,7 @@ LUMINANCE = """(() => {
 @pytest.mark.parametrize("dark", [False, True])
 def test_labels_have_enough_contrast_in_light_and_dark(page: Page, dark: bool) -> None:
     page.show(1200, 900, dark=dark)
+    page.open(str(page.value("location.href")))
     theme = "document.documentElement.dataset.theme"
     assert page.value(theme) == ("dark" if dark else "light")
     ratio = page.value(LUMINANCE)
