@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from simulator import home as homes
 from simulator import session
-from simulator.values import as_list, as_number, as_object, as_text
+from simulator.values import as_number, as_objects, as_text
 from tools.provide import ToolError
 
 
@@ -39,7 +39,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--inspect", action="store_true", help="print everything in it as sorted JSON"
     )
     action.add_argument(
-        "--timeline", action="store_true", help="print what took how long in simulated seconds"
+        "--timeline",
+        action="store_true",
+        help="print what began when, and the simulated seconds it took",
     )
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER)
     given = parser.parse_args(arguments)
@@ -68,10 +70,12 @@ def _look(what: str) -> int:
     if what == "inspect":
         print(json.dumps(answer, indent=2, sort_keys=True))  # noqa: T201
         return 0
-    for entry in as_list(answer):
-        step = as_object(entry)
-        begin, seconds = as_number(step.get("start")), as_number(step.get("seconds"))
-        print(f"{begin:10.1f} s  {seconds:8.1f} s  {as_text(step.get('what'))}")  # noqa: T201
+    for step in as_objects(answer):
+        begin, seconds = as_number(step.get("started")), as_number(step.get("seconds"))
+        what_happened = f"{as_text(step.get('kind'))} {as_text(step.get('handler'))}"
+        name = as_text(step.get("target")).rsplit("/", 1)[-1]
+        status = as_text(step.get("status"))
+        print(f"{begin:10.1f} {seconds:8.1f}  {what_happened} {name} {status}".rstrip())  # noqa: T201
     return 0
 
 

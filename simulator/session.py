@@ -25,7 +25,7 @@ from tools.provide import PULUMI, provide
 
 DEFAULT_LATENCY: Final = 0.01
 FOREIGN: Final = re.compile(
-    r"(AZURE_|ARM_|MSI_|IDENTITY_|PULUMI_|KUBECONFIG$|IMDS_|HELM_|HTTPS?_PROXY$|ALL_PROXY$"
+    r"(AZURE_|ARM_|MSI_|IDENTITY_|PULUMI_(?!K8S_)|KUBECONFIG$|IMDS_|HELM_|HTTPS?_PROXY$|ALL_PROXY$"
     r"|PYTHONPATH$)",
     re.I,
 )

@@ -164,6 +164,12 @@ def test_nothing_of_a_real_azure_or_another_pulumi_gets_inside(home: Home) -> No
     assert "PYTHONPATH" not in found
 
 
+def test_the_options_of_the_kubernetes_provider_get_inside(home: Home) -> None:
+    # Its own error message tells people to set this one.
+    given = {"PULUMI_K8S_DELETE_UNREACHABLE": "true"}
+    assert inside(home, given)["PULUMI_K8S_DELETE_UNREACHABLE"] == "true"
+
+
 def test_certificates_and_time_are_those_of_the_simulated_azure(home: Home) -> None:
     found = inside(home)
     assert found["REQUESTS_CA_BUNDLE"] == found["SSL_CERT_FILE"] == found["SIM_CA_FILE"]
