@@ -133,6 +133,16 @@ def test_an_endpoint_that_was_deleted_is_not_waited_for(
     assert azure.state(link_id)["status"] == "Pending"
 
 
+def test_a_connection_that_somebody_removed_is_not_waited_for_till_the_deadline(
+    azure: Azure, operations: Operations, link_id: str
+) -> None:
+    operations.succeed(APPROVE, request_for(link_id))
+    azure.arm("DELETE", as_text(azure.connections(link_id)[0]["id"]), "2026-03-01")
+    result = operations(APPROVE, request_for(link_id))
+    assert result.exit_code == ExitCode.REJECTED
+    assert_says(result.stderr, ["lost its connection", "after 60 s", "az rest --method delete"])
+
+
 @pytest.mark.handles("connection-matched-by-prefix")
 @pytest.mark.handles("two-grafanas-two-pending")
 @pytest.mark.parametrize("other", ["p-dev2", "p-de", "x-p-dev"])
