@@ -53,7 +53,7 @@ class Demo:
         if done.returncode != 0:
             raise DemoError(f"{' '.join(command)} failed with exit status {done.returncode}")
 
-    def read(self, *command: str) -> str:
+    def read(self, *command: str, stdin: str | None = None) -> str:
         """Run a command inside the simulated Azure; its output."""
         done = self._run(command, stdin=stdin, stdout=subprocess.PIPE)
         if done.returncode != 0:
