@@ -7,23 +7,14 @@ the connection's description.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from operations import private_link
+from operations import managed_endpoint, private_link
 from operations.azure import ResourceId, azure_errors
 from operations.clock import PATIENCE, say
 from operations.errors import ExitCode, OperationError
 from operations.private_link import Connection
 from operations.requests import Approval, ApprovalRequest
 from operations.session import Session, derived_token, is_token_of, token_at_end
-
-if TYPE_CHECKING:
-    from azure.core.pipeline import PipelineResponse
-    from azure.core.rest import HttpRequest, HttpResponse
-
-GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
-DASHBOARD_API = "2025-08-01"
 
 DEADLINE = 900.0
 """Seconds for each half: the connection's approval, and Grafana's knowledge of it."""
@@ -57,7 +48,7 @@ def observed_token(request: ApprovalRequest, session: Session) -> str | None:
     if connection is None:
         return None
     status, description = connection.status, connection.description
-    endpoint = _read_endpoint(request, session)
+    endpoint = managed_endpoint.read(request, session)
     if status != "Approved" or not endpoint.address:
         return None
     token = token_at_end(description)
@@ -67,7 +58,7 @@ def observed_token(request: ApprovalRequest, session: Session) -> str | None:
 def private_address(request: ApprovalRequest, session: Session) -> str:
     """The endpoint's address as Grafana sees it now; empty where it has none (yet)."""
     try:
-        return _read_endpoint(request, session).address
+        return managed_endpoint.read(request, session).address
     except OperationError as error:
         if error.kind is ExitCode.NOT_FOUND:
             return ""
@@ -86,10 +77,9 @@ def matching_connection(
     Raises:
         OperationError: CONFLICT, listing them, where more than one connection matches.
     """
+    suffix = f"/privateEndpoints/{_endpoint_name(request)}".lower()
     candidates = [
-        connection
-        for connection in connections
-        if connection.endpoint_id.lower().endswith(_endpoint_suffix(request))
+        connection for connection in connections if connection.endpoint_id.lower().endswith(suffix)
     ]
     ours = [one for one in candidates if _shows(one.description, request.request_message)]
     silent = [one for one in candidates if not _is_anothers(one)]
@@ -116,11 +106,11 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> Connecti
         connections = private_link.read(session, resource).connections
         connection = matching_connection(connections, request)
         if connection is None:
-            _refuse_missing_endpoint(request, session)
+            _refuse_lost_connection(request, session)
             raise OperationError(
                 ExitCode.NOT_FOUND,
-                f"no connection from grafana-{_workspace(request).name}-{request.endpoint_name} "
-                f"on the Private Link Service {resource.name}",
+                f"no connection from {_endpoint_name(request)} on the Private Link Service "
+                f"{resource.name}",
                 why=_others(connections),
                 fix="the managed private endpoint must point at this Private Link Service: "
                 f"compare {request.private_link_id} with its privateLinkResourceId",
@@ -138,7 +128,7 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> Connecti
             raise OperationError(
                 ExitCode.REJECTED,
                 f"Azure failed to approve the connection {connection.name}.",
-                fix=_replace_endpoint(request),
+                fix=managed_endpoint.how_to_replace(request),
                 transient=True,
             )
         if status == "Approved":
@@ -215,32 +205,33 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
 
     def look() -> Approval:
         nonlocal refreshed_at, operation_url
-        endpoint = _read_endpoint(request, session)
+        endpoint = managed_endpoint.read(request, session)
         status = endpoint.status
         if endpoint.provisioning_state == "Failed":
             raise OperationError(
                 ExitCode.REJECTED,
                 f"The managed private endpoint {request.endpoint_name} is in state Failed.",
-                fix=_replace_endpoint(request),
+                fix=managed_endpoint.how_to_replace(request),
             )
         if status in ("Rejected", "Disconnected"):
             raise OperationError(
                 ExitCode.REJECTED,
                 f"Grafana sees the managed private endpoint {request.endpoint_name} as {status}.",
-                fix=_replace_endpoint(request),
+                fix=managed_endpoint.how_to_replace(request),
             )
         if endpoint.address:
             return Approval(state=status, private_ip=endpoint.address, connection=connection)
-        _raise_if_failed(operation_url, session)
+        managed_endpoint.raise_if_failed(operation_url, session)
         now = session.clock.now()
         if refreshed_at is None or now - refreshed_at >= _REFRESH_EVERY:
-            operation_url = _refresh(request, session)
+            operation_url = managed_endpoint.refresh(request, session)
             refreshed_at = now
         raise OperationError(
             ExitCode.NOT_FOUND,
             f"state {status or 'unknown'}, "
             + ("no private address yet" if status == "Approved" else "Grafana not refreshed yet"),
-            fix=f"az rest --method post --url {_refresh_url(request)}; then run it again",
+            fix=f"az rest --method post --url {managed_endpoint.refresh_url(request)}; "
+            "then run it again",
             transient=True,
         )
 
@@ -249,68 +240,6 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
         what=f"Grafana to know the approval of {request.endpoint_name}",
         within=session.within(DEADLINE),
         patience=PATIENCE,
-    )
-
-
-def _refresh(request: ApprovalRequest, session: Session) -> str:
-    """Start the refresh; the URL of its operation. Raises BUSY (transient) while another runs."""
-    workspace = _workspace(request)
-    started: list[str] = []
-
-    def note_operation(response: "PipelineResponse[HttpRequest, HttpResponse]") -> None:
-        started.append(response.http_response.headers.get("Azure-AsyncOperation") or "")
-
-    with azure_errors(
-        f"refresh the managed private endpoints of {workspace.name}",
-        request.grafana_id,
-        "Contributor",
-    ):
-        session.azure.dashboard(workspace.subscription).managed_private_endpoints.begin_refresh(
-            workspace.resource_group,
-            workspace.name,
-            polling=False,
-            raw_response_hook=note_operation,
-        )
-    return started[-1] if started else ""
-
-
-def _raise_if_failed(operation_url: str, session: Session) -> None:
-    if not operation_url:
-        return
-    operation = session.azure.follow(operation_url, "follow the refresh of Grafana")
-    if operation.text("status") in ("Failed", "Canceled"):
-        raise OperationError(
-            ExitCode.REJECTED,
-            f"The refresh of Grafana's managed private endpoints ended {operation.text('status')}.",
-            why=f"{operation.text('error', 'code')}: {operation.text('error', 'message')}",
-            fix="run it again; if it fails again, delete the endpoint and let it be made anew",
-        )
-
-
-@dataclass(frozen=True)
-class _Endpoint:
-    """The managed private endpoint, as Grafana last looked it up."""
-
-    provisioning_state: str
-    status: str
-    address: str
-    """Private address; empty unless Grafana sees the approval."""
-
-
-def _read_endpoint(request: ApprovalRequest, session: Session) -> _Endpoint:
-    found = session.azure.get(
-        f"{request.grafana_id}/managedPrivateEndpoints/{request.endpoint_name}",
-        DASHBOARD_API,
-        f"read the managed private endpoint {request.endpoint_name}",
-        role_scope=request.grafana_id,
-    )
-    properties = found.child("properties")
-    status = properties.text("connectionState", "status")
-    address = properties.text("privateLinkServicePrivateIP").strip()
-    return _Endpoint(
-        provisioning_state=properties.text("provisioningState"),
-        status=status,
-        address=address if status == "Approved" else "",
     )
 
 
@@ -328,27 +257,24 @@ def _shows(description: str, message: str) -> bool:
     return bool(message) and bool(re.search(rf"(?:^|\s){re.escape(message)}(?:\s|$)", description))
 
 
-def _endpoint_suffix(request: ApprovalRequest) -> str:
-    name = f"grafana-{_workspace(request).name}-{request.endpoint_name}"
-    return f"/privateendpoints/{name}".lower()
-
-
-def _workspace(request: ApprovalRequest) -> ResourceId:
-    return ResourceId.parse(request.grafana_id, GRAFANA_TYPE)
+def _endpoint_name(request: ApprovalRequest) -> str:
+    """The name that Managed Grafana gives the private endpoint behind its own."""
+    return f"grafana-{managed_endpoint.workspace_of(request).name}-{request.endpoint_name}"
 
 
 def _private_link_id(request: ApprovalRequest) -> ResourceId:
     return ResourceId.parse(request.private_link_id, private_link.PRIVATE_LINK_TYPE)
 
 
-def _refuse_missing_endpoint(request: ApprovalRequest, session: Session) -> None:
-    """No connection will ever come from an endpoint that is gone: do not wait for one.
+def _refuse_lost_connection(request: ApprovalRequest, session: Session) -> None:
+    """No connection will ever come from an endpoint that is gone, or that has lost its own.
 
     Raises:
-        OperationError: NOT_FOUND, for good.
+        OperationError: NOT_FOUND, for good; REJECTED (transient: the service's list may be older
+            than the endpoint) where Grafana saw a connection before.
     """
     try:
-        _read_endpoint(request, session)
+        endpoint = managed_endpoint.read(request, session)
     except OperationError as error:
         if error.kind is not ExitCode.NOT_FOUND:
             raise
@@ -358,6 +284,16 @@ def _refuse_missing_endpoint(request: ApprovalRequest, session: Session) -> None
             why="it was deleted, and the engine does not know yet",
             fix="`pulumi up --refresh` makes and approves a new one",
         ) from error
+    status = endpoint.status
+    if status in ("Approved", "Rejected", "Disconnected"):
+        raise OperationError(
+            ExitCode.REJECTED,
+            f"The managed private endpoint {request.endpoint_name} has lost its connection.",
+            why="somebody removed it from the Private Link Service, or the service was made anew; "
+            f"Grafana still shows {endpoint.status}",
+            fix=managed_endpoint.how_to_replace(request),
+            transient=True,
+        )
 
 
 def _others(connections: Sequence[Connection]) -> str:
@@ -375,22 +311,7 @@ def _refused_by_a_person(request: ApprovalRequest, connection: Connection) -> Op
         f"The connection {connection.name} of the managed private endpoint "
         f"{request.endpoint_name} is {status}.",
         why=f"{description!r}; a {status.lower()} connection cannot be approved any more",
-        fix=_replace_endpoint(request),
-    )
-
-
-def _replace_endpoint(request: ApprovalRequest) -> str:
-    return (
-        "delete the endpoint, then let `pulumi up --refresh` make and approve a new one: "
-        f"az rest --method delete --url https://management.azure.com{request.grafana_id}"
-        f"/managedPrivateEndpoints/{request.endpoint_name}?api-version={DASHBOARD_API}"
-    )
-
-
-def _refresh_url(request: ApprovalRequest) -> str:
-    return (
-        f"https://management.azure.com{request.grafana_id}/refreshManagedPrivateEndpoints"
-        f"?api-version={DASHBOARD_API}"
+        fix=managed_endpoint.how_to_replace(request),
     )
 
 

@@ -1,0 +1,107 @@
+"""Grafana's side of the private link: its managed private endpoint, and the refresh.
+
+Grafana shows the state and the address that it looked up last; a refresh makes it look again. One
+operation at a time runs on a workspace. The other side is ``private_link.py``'s.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from operations.azure import ResourceId, azure_errors
+from operations.errors import ExitCode, OperationError
+from operations.requests import ApprovalRequest
+from operations.session import Session
+
+if TYPE_CHECKING:
+    from azure.core.pipeline import PipelineResponse
+    from azure.core.rest import HttpRequest, HttpResponse
+
+GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
+DASHBOARD_API = "2025-08-01"
+
+
+@dataclass(frozen=True)
+class ManagedEndpoint:
+    """The managed private endpoint, as Grafana last looked it up."""
+
+    provisioning_state: str
+    status: str
+    """``Pending``, ``Approved``, ``Rejected`` or ``Disconnected``."""
+    address: str
+    """Private address; empty unless Grafana sees the approval."""
+
+
+def read(request: ApprovalRequest, session: Session) -> ManagedEndpoint:
+    """The endpoint; raises NOT_FOUND (transient) where Grafana has none of that name."""
+    found = session.azure.get(
+        f"{request.grafana_id}/managedPrivateEndpoints/{request.endpoint_name}",
+        DASHBOARD_API,
+        f"read the managed private endpoint {request.endpoint_name}",
+        role_scope=request.grafana_id,
+    )
+    properties = found.child("properties")
+    status = properties.text("connectionState", "status")
+    address = properties.text("privateLinkServicePrivateIP").strip()
+    return ManagedEndpoint(
+        provisioning_state=properties.text("provisioningState"),
+        status=status,
+        address=address if status == "Approved" else "",
+    )
+
+
+def refresh(request: ApprovalRequest, session: Session) -> str:
+    """Start a refresh; the URL of its operation. Raises BUSY (transient) while another runs."""
+    workspace = workspace_of(request)
+    started: list[str] = []
+
+    def note_operation(response: "PipelineResponse[HttpRequest, HttpResponse]") -> None:
+        started.append(response.http_response.headers.get("Azure-AsyncOperation") or "")
+
+    with azure_errors(
+        f"refresh the managed private endpoints of {workspace.name}",
+        request.grafana_id,
+        "Contributor",
+    ):
+        session.azure.dashboard(workspace.subscription).managed_private_endpoints.begin_refresh(
+            workspace.resource_group,
+            workspace.name,
+            polling=False,
+            raw_response_hook=note_operation,
+        )
+    return started[-1] if started else ""
+
+
+def raise_if_failed(operation_url: str, session: Session) -> None:
+    """Raise REJECTED with Grafana's reason if the refresh at ``operation_url`` has failed."""
+    if not operation_url:
+        return
+    operation = session.azure.follow(operation_url, "follow the refresh of Grafana")
+    if operation.text("status") in ("Failed", "Canceled"):
+        raise OperationError(
+            ExitCode.REJECTED,
+            f"The refresh of Grafana's managed private endpoints ended {operation.text('status')}.",
+            why=f"{operation.text('error', 'code')}: {operation.text('error', 'message')}",
+            fix="run it again; if it fails again, delete the endpoint and let it be made anew",
+        )
+
+
+def workspace_of(request: ApprovalRequest) -> ResourceId:
+    """The request's Grafana workspace; raises BAD_REQUEST if its id is none."""
+    return ResourceId.parse(request.grafana_id, GRAFANA_TYPE)
+
+
+def how_to_replace(request: ApprovalRequest) -> str:
+    """What a person does about an endpoint that cannot be approved any more."""
+    return (
+        "delete the endpoint, then let `pulumi up --refresh` make and approve a new one: "
+        f"az rest --method delete --url https://management.azure.com{request.grafana_id}"
+        f"/managedPrivateEndpoints/{request.endpoint_name}?api-version={DASHBOARD_API}"
+    )
+
+
+def refresh_url(request: ApprovalRequest) -> str:
+    """The URL at which a person refreshes by hand."""
+    return (
+        f"https://management.azure.com{request.grafana_id}/refreshManagedPrivateEndpoints"
+        f"?api-version={DASHBOARD_API}"
+    )
