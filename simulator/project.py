@@ -67,7 +67,11 @@ def _installed_command() -> Path | None:
     root = Path(os.environ.get("PULUMI_HOME") or Path.home() / ".pulumi") / "plugins"
     found = [folder for folder in root.glob("resource-command-v1.*") if folder.is_dir()]
     found = [folder for folder in found if (folder / "pulumi-resource-command").exists()]
-    return max(found, default=None)
+    return max(found, key=_version, default=None)
+
+
+def _version(folder: Path) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", folder.name))
 
 
 class Project:
