@@ -2,7 +2,7 @@
 
 import pytest
 
-from simulator.values import as_object, as_text, dig, texts
+from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
 from tests.engine.simulation import Simulation
 from tests.engine.whole_life import WholeLife, live
 
@@ -12,6 +12,10 @@ pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("dev-stack")]
 @pytest.fixture(scope="module")
 def dev(sim: Simulation) -> WholeLife:
     return live(sim, "dev")
+
+
+def _on_grafana(dev: WholeLife, what: str) -> list[JsonObject]:
+    return as_objects(dig(dev.inside, "grafana", "grafana-dev", what))
 
 
 def test_the_preview_says_exactly_what_up_does(dev: WholeLife) -> None:
@@ -37,33 +41,22 @@ def test_the_endpoint_is_approved_and_has_an_address(dev: WholeLife) -> None:
     address = as_text(dig(dev.outputs, "privateEndpoint", "privateIp"))
     assert dig(dev.outputs, "privateEndpoint", "state") == "Approved"
     assert address
-    (source,) = [
-        as_object(source)
-        for source in dig_list(dev, "dataSources")
-        if as_object(source)["uid"] == "local-pyroscope"
-    ]
+    (source,) = [one for one in _on_grafana(dev, "dataSources") if one["uid"] == "local-pyroscope"]
     assert source["url"] == f"http://{address}:4040"
-
-
-def dig_list(dev: WholeLife, what: str) -> list[object]:
-    found = dig(dev.inside, "grafana", "grafana-dev", what)
-    assert isinstance(found, list)
-    return list(found)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def test_the_dashboard_has_the_published_address(dev: WholeLife) -> None:
     endpoint = as_text(dev.outputs["grafanaEndpoint"])
     assert dev.outputs["dashboardUrl"] == f"{endpoint}/d/AdvancedGPUObservability"
-    uids = [as_object(board)["uid"] for board in dig_list(dev, "dashboards")]
+    uids = [board["uid"] for board in _on_grafana(dev, "dashboards")]
     assert uids == ["AdvancedGPUObservability"]
 
 
 def test_the_data_sources_are_those_of_the_outputs(dev: WholeLife) -> None:
     uids = as_object(dev.outputs["dataSourceUids"])
     assert set(uids) == {"pyroscope", "prometheus"}
-    assert {as_object(source)["uid"] for source in dig_list(dev, "dataSources")} == set(
-        uids.values()
-    )
+    sources = _on_grafana(dev, "dataSources")
+    assert {source["uid"] for source in sources} == set(uids.values())
 
 
 def test_the_installed_agents_version_and_the_servers_address_are_said(dev: WholeLife) -> None:

@@ -1,0 +1,185 @@
+"""What a change of one setting does to a deployed stack: nodes, agent, Pyroscope, private link.
+
+The changes are made one upon the other on one stack, so each row also shows that the one before
+left nothing to do. What a row does not name must not be touched.
+"""
+
+import pytest
+
+from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
+from tests.engine.changes import STACK, Change, apply, order, touched
+from tests.engine.simulation import Simulation
+
+pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("changes-in-the-cluster")]
+
+RELEASE = "pyroscope-release"
+GUARD = "pyroscope-private-link-guard"
+READY = "pyroscope-private-link-ready"
+ENDPOINT = "private-endpoint-endpoint"
+APPROVAL = "private-endpoint-approval"
+SOURCE = "data-sources-pyroscope"
+AGENT = "inspektor-gadget-extension"
+POOL = "gpu-pool-pool"
+DEVICE_PLUGIN = "gpu-pool-device-plugin"
+
+
+@pytest.fixture(scope="module")
+def dev(sim: Simulation) -> Simulation:
+    """The stack, deployed."""
+    sim.up(STACK)
+    return sim
+
+
+CHANGES = {
+    "another image tag updates the release": Change(
+        {"pyroscope.imageTag": "1.15.1"}, {RELEASE: "update"}
+    ),
+    "a chart value updates the release": Change(
+        {"pyroscope.values": {"pyroscope": {"extraLabels": {"team": "ml"}}}}, {RELEASE: "update"}
+    ),
+    "resources update the release": Change(
+        {"pyroscope.resources": {"requests": {"memory": "2Gi"}}}, {RELEASE: "update"}
+    ),
+    "a host name of the private link updates the release": Change(
+        {"pyroscope.privateLink.fqdns": ["pyroscope.example.org"]}, {RELEASE: "update"}
+    ),
+    "a setting of the agent updates the extension": Change(
+        {"inspektorGadget.settings": {"inspektor-gadget.config.daemonLogLevel": "debug"}},
+        {AGENT: "update"},
+    ),
+    "another release train updates the extension": Change(
+        {"inspektorGadget.releaseTrain": "stable"}, {AGENT: "update"}
+    ),
+    "a pinned version updates the extension": Change(
+        {"inspektorGadget.version": "0.50.1", "inspektorGadget.autoUpgrade": False},
+        {AGENT: "update"},
+    ),
+    "no metrics from the agent updates the extension": Change(
+        {"inspektorGadget.azureMonitor": "off"}, {AGENT: "update"}
+    ),
+    "another number of nodes updates the pool": Change({"gpuPool.count": 2}, {POOL: "update"}),
+    "another taint updates the pool, and what tolerates it": Change(
+        {"gpuPool.taints": ["gpu=yes:NoSchedule"]}, {POOL: "update", DEVICE_PLUGIN: "update"}
+    ),
+    "another size of the nodes replaces the pool alone": Change(
+        {"gpuPool.vmSize": "Standard_NC48ads_A100_v4"}, {POOL: "replace"}
+    ),
+    "no device plugin deletes it": Change(
+        {"gpuPool.devicePlugin": False}, {DEVICE_PLUGIN: "delete"}
+    ),
+    "tags are put on whatever has tags": Change(
+        {"azure.tags": {"team": "ml"}},
+        {POOL: "update", "prometheus-endpoint": "update", "prometheus-rule": "update"},
+    ),
+    "without a GPU pool the rest stays": Change({"gpuPool.enabled": False}, {POOL: "delete"}),
+}
+
+
+@pytest.mark.parametrize("change", [pytest.param(row, id=name) for name, row in CHANGES.items()])
+def test_a_change_touches_what_depends_on_it_and_nothing_else(
+    dev: Simulation, change: Change
+) -> None:
+    assert touched(apply(dev, change.settings)) == change.touches
+
+
+# --- the private link --------------------------------------------------------------------------
+
+
+def test_another_name_of_the_private_link_takes_its_users_down_and_up_again(
+    dev: Simulation,
+) -> None:
+    """Source, approval, endpoint, wait, release, guard; then the same way back."""
+    chain = [SOURCE, APPROVAL, ENDPOINT, READY, RELEASE, GUARD]
+    outcome = apply(dev, {"pyroscope.privateLink.name": "other-pls"})
+    assert touched(outcome) == dict.fromkeys(chain, "replace")
+    assert order(outcome) == [f"- {name}" for name in chain] + [
+        f"+ {name}" for name in reversed(chain)
+    ]
+    links = [key for key in dev.resources() if "/privatelinkservices/" in key.lower()]
+    names = {key.split("/")[8] for key in links}
+    assert names == {"other-pls"}, "the old one must be gone"
+
+
+def test_another_name_of_the_endpoint_leaves_the_private_link_alone(dev: Simulation) -> None:
+    chain = [SOURCE, APPROVAL, ENDPOINT]
+    outcome = apply(dev, {"grafana.privateEndpoint.name": "other-mpe"})
+    assert touched(outcome) == dict.fromkeys(chain, "replace")
+    assert order(outcome) == [f"- {name}" for name in chain] + [
+        f"+ {name}" for name in reversed(chain)
+    ]
+    source = _pyroscope_source(dev)
+    address = dig(dev.outputs(), "privateEndpoint", "privateIp")
+    assert source["url"] == f"http://{address}:4040"
+
+
+def _pyroscope_source(sim: Simulation) -> JsonObject:
+    found = as_objects(dig(sim.inspect(), "grafana", "grafana-dev", "dataSources"))
+    return next(item for item in found if item["uid"] == "local-pyroscope")
+
+
+# --- storage -----------------------------------------------------------------------------------
+
+
+def test_a_disk_replaces_the_release_which_is_deleted_first(dev: Simulation) -> None:
+    """A StatefulSet's volumes are fixed; the private link goes with the Service, and comes back."""
+    chain = [SOURCE, APPROVAL, ENDPOINT, READY, RELEASE]
+    outcome = apply(dev, {"pyroscope.storage": {"disk": {"size": "100Gi"}}})
+    assert touched(outcome) == dict.fromkeys(chain, "replace")
+    assert order(outcome) == [f"- {name}" for name in chain] + [
+        f"+ {name}" for name in reversed(chain)
+    ]
+
+
+# --- nodes -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def with_pool(dev: Simulation) -> Simulation:
+    """The stack with a pool of two nodes, whatever the rows above made of it."""
+    dev.stack_file(STACK, {"gpuPool": {"count": 2}})
+    dev.up(STACK)
+    return dev
+
+
+@pytest.mark.handles("autoscaler-without-count")
+def test_the_autoscaler_is_given_limits_around_the_nodes_there_are(with_pool: Simulation) -> None:
+    """AKS wants a number of nodes within the limits; afterwards the number is the autoscaler's."""
+    for minimum, maximum, nodes in ((0, 1, 1), (2, 3, 2), (0, 2, 2)):
+        limits = {"min": minimum, "max": maximum}
+        outcome = apply(with_pool, {"gpuPool.count": None, "gpuPool.autoscaling": limits})
+        assert touched(outcome) == {POOL: "update"}
+        assert _pool(with_pool)["count"] == nodes
+    assert touched(with_pool.up(STACK)) == {}
+
+
+@pytest.mark.handles("spot-taint")
+def test_spot_nodes_keep_the_taint_that_azure_puts_on_them(with_pool: Simulation) -> None:
+    outcome = apply(
+        with_pool,
+        {
+            "gpuPool.spot": {},
+            "gpuPool.count": None,
+            "gpuPool.autoscaling": {"min": 0, "max": 1},
+        },
+    )
+    assert touched(outcome) == {POOL: "replace", DEVICE_PLUGIN: "update"}
+    assert order(outcome) == [f"- {POOL}", f"+ {POOL}"]
+    spot = "kubernetes.azure.com/scalesetpriority=spot:NoSchedule"
+    assert spot in texts(_pool(with_pool)["nodeTaints"])
+    assert touched(with_pool.up(STACK)) == {}
+    more = apply(with_pool, {"gpuPool.autoscaling": {"min": 0, "max": 2}})
+    assert touched(more) == {POOL: "update"}
+    assert "nodeTaints" not in more.step(POOL).diffs
+    assert spot in texts(_pool(with_pool)["nodeTaints"])
+
+
+def _pool(sim: Simulation) -> JsonObject:
+    (pool,) = [
+        body for key, body in sim.resources().items() if as_text(key).endswith("/agentPools/gpu")
+    ]
+    return as_object(pool["properties"])
+
+
+def test_nothing_is_left_to_do_after_all_the_changes(dev: Simulation) -> None:
+    dev.refresh(STACK)
+    assert touched(dev.up(STACK)) == {}
