@@ -6,8 +6,8 @@ import sys
 from collections.abc import Sequence
 
 from simulator import home as homes
-from simulator import session
-from simulator.values import as_number, as_objects, as_text
+from simulator import session, timeline
+from simulator.values import as_objects
 from tools.provide import ToolError
 
 
@@ -70,12 +70,7 @@ def _look(what: str) -> int:
     if what == "inspect":
         print(json.dumps(answer, indent=2, sort_keys=True))  # noqa: T201
         return 0
-    for step in as_objects(answer):
-        begin, seconds = as_number(step.get("started")), as_number(step.get("seconds"))
-        what_happened = f"{as_text(step.get('kind'))} {as_text(step.get('handler'))}"
-        name = as_text(step.get("target")).rsplit("/", 1)[-1]
-        status = as_text(step.get("status"))
-        print(f"{begin:10.1f} {seconds:8.1f}  {what_happened} {name} {status}".rstrip())  # noqa: T201
+    print("\n".join(timeline.table(as_objects(answer))))  # noqa: T201
     return 0
 
 
