@@ -37,7 +37,8 @@ side)::
     DELETE /releases/<namespace>/<name>        202 release, "uninstalling"; GET is 404 when all its
                                                objects are gone, which for the Service waits for
                                                the cloud controller; after ``?timeout=300`` it is
-                                               "failed", and what is left stays
+                                               "failed", and what is left stays; ``?wait=false``
+                                               forgets the release at once, as `helm uninstall` does
 
 The body of a PUT::
 
@@ -230,7 +231,8 @@ class KubernetesService:
                 return Response(202, clone_object(release))
             case "DELETE":
                 timeout = float(request.query.get("timeout") or DEFAULT_TIMEOUT)
-                release = self._helm.uninstall(cluster_id, namespace, name, timeout)
+                wait = request.query.get("wait") != "false"
+                release = self._helm.uninstall(cluster_id, namespace, name, timeout, wait=wait)
                 return Response(202, clone_object(release))
             case _:
                 raise _not_allowed()

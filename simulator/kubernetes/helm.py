@@ -100,8 +100,10 @@ class Helm:
         release["revision"] = as_integer(release.get("revision")) + 1
         return self._deploy(cluster_id, release, chart, body, "pending-upgrade")
 
-    def uninstall(self, cluster_id: str, namespace: str, name: str, timeout: float) -> JsonObject:
-        """Begin a removal; the release, uninstalling.
+    def uninstall(
+        self, cluster_id: str, namespace: str, name: str, timeout: float, *, wait: bool = True
+    ) -> JsonObject:
+        """Begin a removal; the release, uninstalling, or without ``wait`` forgotten at once.
 
         Raises:
             HelmError: no such release.
@@ -116,7 +118,11 @@ class Helm:
         for key in texts(release.get("resources")):
             if key in objects.objects:
                 state.remove(objects, objects.objects[key])
-        self._world.start(HANDLER, "uninstall-timeout", _target(cluster_id, release), timeout)
+        if wait:
+            self._world.start(HANDLER, "uninstall-timeout", _target(cluster_id, release), timeout)
+        else:
+            objects.releases.pop(f"{namespace}/{name}")
+            self._world.touch()
         return release
 
     def control(self, cluster_id: str, objects: ClusterState) -> None:
