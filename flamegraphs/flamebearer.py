@@ -100,21 +100,15 @@ def _stacks(
     values: list[int] = []
     written = 0
 
+    found: list[tuple[_Node, int, str | None]] = []
+
     def write(node: _Node, value: int, extra: str | None = None) -> None:
         nonlocal written
+        # Counted before any stack is written out: a deep graph has far more frames than nodes.
         written += node.depth + 1
         if written > MAX_FRAMES:
             raise NotAProfileError("Its stacks are too deep to be those of a program.")
-        stack = [extra] if extra else []
-        step: _Node | None = node
-        while step and step.parent:  # the root, "total", is no function
-            stack.append(step.name)
-            step = step.parent
-        indices = [functions.index(name) for name in trim_roots(stack)]
-        if stack and stack[0] == _OTHER:
-            truncated.add(indices[0])
-        stacks.append(indices)
-        values.append(value)
+        found.append((node, value, extra))
 
     above: list[_Node] = []
     missing: list[int] = []
@@ -152,6 +146,17 @@ def _stacks(
         _write_missing(above, missing, covered, write)
         above, missing = here, left_over
     _write_missing(above, missing, [0] * len(above), write)
+    for node, value, extra in found:
+        stack = [extra] if extra else []
+        step: _Node | None = node
+        while step and step.parent:  # the root, "total", is no function
+            stack.append(step.name)
+            step = step.parent
+        indices = [functions.index(name) for name in trim_roots(stack)]
+        if stack and stack[0] == _OTHER:
+            truncated.add(indices[0])
+        stacks.append(indices)
+        values.append(value)
     return stacks, values, functions, truncated
 
 

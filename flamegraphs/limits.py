@@ -10,5 +10,5 @@ MAX_SAMPLES = 2**25
 """Samples of one profile."""
 MAX_JSON = 2**27
 """Bytes of a flame graph as JSON; a server sends some 8,192 nodes, less than a hundredth of it."""
-MAX_FRAMES = 2**25
+MAX_FRAMES = 2**23
 """Frames of a flame graph, once every node is written out as the stack that ends in it."""

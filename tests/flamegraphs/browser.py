@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -168,7 +168,7 @@ class Page:
 
 
 @contextmanager
-def browser(profile: Path) -> Iterator[Page]:
+def browser(profile: Path) -> Generator[Page]:
     """Run a browser with an empty profile while the context lasts."""
     command_out, command_in = os.pipe()
     answer_out, answer_in = os.pipe()

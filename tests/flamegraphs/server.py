@@ -7,7 +7,7 @@ import json
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -95,7 +95,7 @@ def identity(request: Request) -> Response:
 
 
 @contextmanager
-def serving(answer: Answer, authority: Path | None = None) -> Iterator[tuple[str, Asked]]:
+def serving(answer: Answer, authority: Path | None = None) -> Generator[tuple[str, Asked]]:
     """Serve until the context ends; with ``authority`` over TLS, its CA file written there."""
     asked = Asked()
 
@@ -131,7 +131,7 @@ def serving(answer: Answer, authority: Path | None = None) -> Iterator[tuple[str
         scheme = "https"
         issuer = trustme.CA()
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        issuer.issue_cert("127.0.0.1").configure_cert(context)
+        issuer.issue_cert("127.0.0.1").configure_cert(context)  # pyright: ignore[reportUnknownMemberType]
         issuer.cert_pem.write_to_path(str(authority))
         server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = threading.Thread(target=server.serve_forever, daemon=True)

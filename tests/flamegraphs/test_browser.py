@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -78,13 +79,12 @@ def test_names_are_shown_and_never_run(page: Page) -> None:
 
 
 def test_blocks_are_as_wide_as_their_share_and_stand_on_their_callers(page: Page) -> None:
-    widths = page.value(
-        "[...document.querySelectorAll('[role=treeitem]')].map(e => {"
+    boxes = page.value(
+        "Object.fromEntries([...document.querySelectorAll('[role=treeitem]')].map(e => {"
         "const b = e.getBoundingClientRect();"
-        "return [e.getAttribute('aria-label').split(':')[0], b.width, b.bottom]; })"
+        "return [e.getAttribute('aria-label').split(':')[0], [b.width, b.bottom]]; }))"
     )
-    assert isinstance(widths, list)
-    found = {str(name): (float(width), float(bottom)) for name, width, bottom in widths}  # type: ignore[misc]
+    found = cast("dict[str, list[float]]", boxes)
     share = found["GPUModelRunner._allocate_kv_cache_tensors"][0] / found["all"][0]
     assert share == pytest.approx(55 / 82, abs=0.01)
     assert found["all"][1] > found["main"][1] > found["Worker.init"][1] > found["0x7f1"][1]
@@ -112,7 +112,8 @@ def test_a_narrow_label_leaves_out_the_class_but_never_splits_a_library(
     labels = chromium.value(LABEL)
     assert isinstance(labels, dict)
     assert labels["VeryLongClassName.run"] == "run"
-    assert str(labels["libverylongname.so+0x1234"]).startswith("libvery")
+    library = cast("dict[str, str]", labels)["libverylongname.so+0x1234"]
+    assert library.startswith("libvery")
 
 
 def test_hovering_tells_total_and_self(page: Page) -> None:
