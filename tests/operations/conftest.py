@@ -11,6 +11,7 @@ import json
 import os
 import ssl
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -160,10 +161,12 @@ class Azure:
             },
             "spec": {"type": "LoadBalancer", "ports": [{"name": "http2", "port": 4040}]},
         }
-        for _ in range(10):
+        # Like a watch, until the controller has nothing more to do.
+        for _ in range(1000):
             outcomes = self.control("POST", "services/aks-dev", [service])
             if not any(one.get("pending") for one in as_objects(outcomes)):
                 break
+            time.sleep(0.005)
         return self.private_link_id(name)
 
     def private_link_id(self, name: str = "pyroscope-dev") -> str:
