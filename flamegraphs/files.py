@@ -26,8 +26,8 @@ def read_file(path: str, sample_type: str | None = None, unit: str | None = None
     """
     name = "standard input" if path == STDIN else path
     try:
-        data = _bytes_of(path)
-        profile = read_bytes(data, sample_type)
+        # No name for the bytes here: once they are unpacked, the packed ones may go.
+        profile = read_bytes(_bytes_of(path), sample_type)
     except OSError as error:
         raise NotAProfileError(f"{name}: cannot be read: {error.strerror or error}.") from error
     except MemoryError as error:
