@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from simulator import home as homes
 from simulator import session, timeline
+from simulator.apiserver import provision
 from simulator.values import as_objects
 from tools.provide import ToolError
 
@@ -48,24 +49,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = given.command[1:] if given.command[:1] == ["--"] else given.command
     if command and (given.reset or given.inspect or given.timeline):
         parser.error("--reset, --inspect and --timeline take no command")
+    real = given.kubernetes == "real"
     try:
         if given.reset:
             homes.reset(homes.Home.from_environment())
             return 0
         if given.inspect or given.timeline:
-            return _look("timeline" if given.timeline else "inspect")
-        return session.run(command, real_kubernetes=given.kubernetes == "real")
+            return _look("timeline" if given.timeline else "inspect", real)
+        return session.run(command, real_kubernetes=real)
     except (homes.SessionError, ToolError) as error:
         session.say(str(error))
         return 1
 
 
-def _look(what: str) -> int:
+def _look(what: str, real_kubernetes: bool) -> int:
     """Print one view of the simulated Azure, which is started if need be."""
     home = homes.Home.from_environment()
+    # Whoever only looks need not know what the clusters are.
+    real = real_kubernetes or provision.is_real(home.azure)
     with home.locked():
         found = homes.running(home)
-        azure = found or session.open_azure(home, session.Options.from_environment())
+        azure = found or session.open_azure(
+            home, session.Options.from_environment(real_kubernetes=real)
+        )
     answer = azure.control("GET", what)
     if what == "inspect":
         print(json.dumps(answer, indent=2, sort_keys=True))  # noqa: T201

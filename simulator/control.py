@@ -12,6 +12,8 @@
 - ``POST services/<cluster>``: a JSON list of Service manifests observed in a real cluster of that
   name; the answer is what the cloud controller wants of each
   (:mod:`simulator.kubernetes.cloud_controller`).
+- ``POST credentials/<cluster>``: new tokens for the kubeconfigs of the cluster of that name; the
+  old ones are refused from now on (``az aks rotate-certs``).
 - ``POST reset``: forget everything and start again as at first.
 """
 
@@ -51,6 +53,8 @@ class Control:
                 return Response(200, {"now": self._world.now})
             case "POST", "services" if len(rest) == 1:
                 return self._services(rest[0], as_objects(request.json()))
+            case "POST", "credentials" if len(rest) == 1:
+                return self._rotate(rest[0])
             case "POST", "reset":
                 self._reset()
                 return Response(200, {})
@@ -90,6 +94,13 @@ class Control:
             return _wrong(f"no cluster {cluster!r}")
         outcomes = cloud_controller.reconcile(self._world, found[0], manifests)
         return Response(200, [outcome.to_json() for outcome in outcomes])
+
+    def _rotate(self, cluster: str) -> Response:
+        found = self._world.cluster_named(cluster)
+        if found is None:
+            return _wrong(f"no cluster {cluster!r}")
+        found[1].tokens.clear()  # made anew when somebody asks
+        return Response(200, {})
 
     def _reset(self) -> None:
         world = self._world

@@ -16,7 +16,7 @@ from typing import Final
 
 from simulator import home as homes
 from simulator.values import JsonObject, as_list, as_object, is_object
-from tools.provide import PULUMI, ToolError, provide
+from tools.provide import PULUMI, SETS, ToolError, provide
 
 STACK: Final = "dev"
 VOLATILE: Final = frozenset({"calls", "etag", "eTag", "resourceVersion", "systemData"})
@@ -36,6 +36,11 @@ class Demo:
         self._environment = {**os.environ, "SIM_HOME": str(home.path)}
         self._step = 0
         self._begin = time.monotonic()
+
+    @property
+    def real_kubernetes(self) -> bool:
+        """Whether the clusters are real API servers."""
+        return "real" in self._options
 
     def heading(self, text: str) -> None:
         """Say what comes next."""
@@ -62,7 +67,7 @@ class Demo:
 
     def inspect(self) -> JsonObject:
         """Everything in the simulated Azure, without what always differs."""
-        text = self._simulate("--inspect", stdout=subprocess.PIPE).stdout
+        text = self._simulate(*self._options, "--inspect", stdout=subprocess.PIPE).stdout
         return as_object(stable(json.loads(text)))
 
     def _run(
@@ -120,6 +125,9 @@ def tell(demo: Demo) -> None:
 
     demo.heading("The tools")
     show(f"pulumi: {provide(PULUMI)}")
+    if demo.real_kubernetes:
+        for tool in SETS["kubernetes"]:
+            show(f"{tool.name}: {provide(tool)}")
 
     demo.heading("An Azure with a cluster, a Grafana and an Azure Monitor workspace")
     before = demo.inspect()

@@ -85,6 +85,7 @@ class Project:
         *,
         program: Path = CHECKOUT,
         stack_files: Path | None = None,
+        chart: str | None = None,
     ) -> None:
         """See the class.
 
@@ -94,7 +95,10 @@ class Project:
             plugins: which plugins the engine gets.
             program: folder of the program and its ``Pulumi.yaml``.
             stack_files: folder that the stack files are copied from; None: the program's.
+            chart: folder, from the program's, of a chart that takes the place of the public one in
+                stack files that name none.
         """
+        self._chart = chart
         self._home = home
         self._pulumi = pulumi
         self._plugins = plugins
@@ -195,6 +199,8 @@ class Project:
                 file.unlink()
         for file in self._own_stack_files():
             text = file.read_text()
+            if self._chart is not None:
+                text = with_chart(text, self._chart)
             if not re.search(r"^encryptionsalt:", text, re.MULTILINE):
                 salt = self._salt_file(_stack_of(file))
                 if salt.exists():
@@ -209,6 +215,18 @@ class Project:
 
     def _salt_file(self, stack: str) -> Path:
         return self._home.path / "salts" / f"{stack}.yaml"
+
+
+def with_chart(stack_file: str, path: str) -> str:
+    """The stack file with the Pyroscope chart at ``path``; unchanged if it names a chart itself."""
+    document = as_object(yaml.safe_load(stack_file))
+    config = as_object(document.setdefault("config", {}))
+    pyroscope = as_object(config.setdefault("gpuobs:pyroscope", {}))
+    chart = as_object(pyroscope.setdefault("chart", {}))
+    if chart.keys() & {"oci", "repository", "path"}:
+        return stack_file
+    chart["path"] = path
+    return yaml.safe_dump(document, sort_keys=False)
 
 
 def _stack_of(file: Path) -> str:

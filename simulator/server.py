@@ -27,6 +27,10 @@ import trustme
 from aiohttp import web
 
 from simulator import seed
+from simulator.apiserver import provision
+from simulator.apiserver.clusters import ApiServers
+from simulator.apiserver.process import Certificate
+from simulator.apiserver.token_review import review
 from simulator.arm.api import ArmService
 from simulator.clock import Clock
 from simulator.control import Control
@@ -42,6 +46,7 @@ from simulator.world import World
 
 HOST = "127.0.0.1"
 IDENTITY_PATH = "/identity/token"
+TOKEN_REVIEW = "token-review"  # noqa: S105 - the first part of a path
 WITHOUT_EFFECT = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -65,11 +70,15 @@ class Dispatcher:
         self._services = services(world)
         self._identity = IdentityService(world)
         self.control = Control(world, plan)
+        self.api_servers: ApiServers | None = None
+        """Where real API servers stand for the clusters."""
 
     async def answer_tls(self, raw: web.Request) -> web.StreamResponse:
         """A request on the TLS port."""
         path = raw.rel_url.raw_path
         prefix = path.split("/", 2)[1].lower()
+        if prefix == TOKEN_REVIEW:
+            return _sent(review(self._world, path.rsplit("/", 1)[-1], await self._read(raw, path)))
         if prefix == "simulator":
             return self._answer_control(await self._read(raw, path[len("/simulator") :]))
         service = self._services.get(prefix)
@@ -98,6 +107,8 @@ class Dispatcher:
             return _sent(Response(effect.status, effect.body, dict(effect.headers)))
         if effect.delay is not None:
             await self._delay(effect.delay)
+        if self.api_servers is not None:
+            await self.api_servers.prepare(request)
         response = self._act(service, request, effect)
         if effect.patch is not None:
             response.body = merge_patch(_decoded(response.body), effect.patch)
@@ -261,6 +272,9 @@ async def _serve(home: Path, latency: float, plan: FaultPlan, parent: int | None
     world.identity_url = f"http://{HOST}:{ports[1]}{IDENTITY_PATH}"
     world.advance()
     dispatcher.save()
+    dispatcher.api_servers = _api_servers(home, world, dispatcher)
+    if dispatcher.api_servers is not None:
+        await dispatcher.api_servers.start_known()
     _write(home / "ports.json", {"tls": ports[0], "identity": ports[1]})
     _write(
         home / "server.json",
@@ -279,9 +293,27 @@ async def _serve(home: Path, latency: float, plan: FaultPlan, parent: int | None
     if watch:
         watch.cancel()
     (home / "server.json").unlink(missing_ok=True)
+    if dispatcher.api_servers is not None:
+        await dispatcher.api_servers.stop()
     dispatcher.save()
     for runner in runners:
         await runner.cleanup()
+
+
+def _api_servers(home: Path, world: World, dispatcher: Dispatcher) -> ApiServers | None:
+    """The real API servers, if this home's clusters are such."""
+    programs = provision.programs(home)
+    if programs is None:
+        return None
+    own = home / "server.pem"
+    return ApiServers(
+        world,
+        home / "clusters",
+        programs=programs,
+        certificate=Certificate(certificate_file=own, key_file=own, authority_file=home / "ca.pem"),
+        token_review_url=lambda name: f"{world.arm_url}/{TOKEN_REVIEW}/{name}",
+        changed=dispatcher.save,
+    )
 
 
 async def _watch(parent: int, stop: asyncio.Event) -> None:

@@ -18,12 +18,15 @@ from pathlib import Path
 from typing import Final
 
 from simulator import seed
+from simulator.apiserver import provision
 from simulator.home import CHECKOUT, Azure, Home, SessionError, start
 from simulator.project import Plugins, Project
 from simulator.values import JsonObject, as_list, as_object
-from tools.provide import PULUMI, provide
+from tools.provide import KUBERNETES_PROVIDER, PULUMI, provide
 
 DEFAULT_LATENCY: Final = 0.01
+CHART: Final = "simulator/charts/pyroscope"
+"""Stands in for the public chart, which a real Helm would have to download."""
 FOREIGN: Final = re.compile(
     r"(AZURE_|ARM_|MSI_|IDENTITY_|PULUMI_(?!K8S_)|KUBECONFIG$|IMDS_|HELM_|HTTPS?_PROXY$|ALL_PROXY$"
     r"|PYTHONPATH$)",
@@ -79,6 +82,7 @@ def open_azure(home: Home, options: Options) -> Azure:
     Raises:
         SessionError: it cannot start, or the fault plan is wrong.
     """
+    _choose_kubernetes(home, options)
     azure = start(home, options.latency)
     settings: JsonObject = {"latency": options.latency}
     if options.faults is not None:
@@ -116,10 +120,16 @@ def prepare(home: Home, options: Options) -> Session:
     pulumi = provide(PULUMI)
     with home.locked():
         azure = open_azure(home, options)
-        kubernetes = _real_kubernetes(home, azure) if options.real_kubernetes else None
-        plugins = Plugins.choose(pulumi, installed=options.installed_plugins, kubernetes=kubernetes)
+        real = str(provide(KUBERNETES_PROVIDER).parent) if options.real_kubernetes else None
+        plugins = Plugins.choose(pulumi, installed=options.installed_plugins, kubernetes=real)
         project = Project(
-            home, pulumi, plugins, program=options.program, stack_files=options.stack_files
+            home,
+            pulumi,
+            plugins,
+            program=options.program,
+            stack_files=options.stack_files,
+            # A real Helm needs a chart that can be had without leaving this machine.
+            chart=CHART if options.real_kubernetes else None,
         )
         project.prepare()
         environment = _environment(azure, project, home, options)
@@ -164,13 +174,23 @@ def run(command: Sequence[str], *, real_kubernetes: bool = False) -> int:
     return status
 
 
-def _real_kubernetes(home: Home, azure: Azure) -> str:
-    """Start a real API server for the simulated clusters; the folder of the real provider.
+def _choose_kubernetes(home: Home, options: Options) -> None:
+    """Let the clusters of ``home`` be what the session asks for, once and for all.
 
     Raises:
-        SessionError: it is not part of this checkout.
+        SessionError: they are the other kind already.
+        tools.provide.ToolError: there is no API server.
     """
-    raise SessionError("--kubernetes real is not available in this checkout")
+    real = provision.is_real(home.azure)
+    if real != options.real_kubernetes and (real or provision.is_used(home.azure)):
+        is_, wants = ("real", "simulated") if real else ("simulated", "real")
+        raise SessionError(
+            f"the clusters of {home.path} are {is_} ones, and --kubernetes {wants} was asked for "
+            f"(simulated is the default). Add --kubernetes {is_}, or give the other kind a home of "
+            "its own (SIM_HOME=<folder>), or forget this one first: scripts/simulate --reset"
+        )
+    if options.real_kubernetes:
+        provision.provide_for(home.azure)
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:

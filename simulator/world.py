@@ -136,6 +136,8 @@ class ClusterState:
     """Addresses of load balancer frontends by ``<namespace>/<service>``."""
     addresses: dict[str, str] = field(default_factory=dict[str, str])
     """Those of them that the Services have been told."""
+    server_url: str = ""
+    """Of the real API server that stands for this cluster with the same ``objects``; else empty."""
 
     def of_kind(self, kind: str, namespace: str | None = None) -> list[JsonObject]:
         """The objects of ``kind``, in one namespace or in all."""

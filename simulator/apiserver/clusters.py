@@ -16,7 +16,7 @@ from typing import Final
 
 from simulator.apiserver.client import KubernetesClient
 from simulator.apiserver.mirror import Mirror
-from simulator.apiserver.process import ApiServer, Binaries, Certificate
+from simulator.apiserver.process import ApiServer, Certificate, Programs
 from simulator.http import Request
 from simulator.world import World
 
@@ -40,7 +40,7 @@ class ApiServers:
         world: World,
         folder: Path,
         *,
-        binaries: Binaries,
+        programs: Programs,
         certificate: Certificate,
         token_review_url: Callable[[str], str],
         changed: Callable[[], None],
@@ -50,14 +50,14 @@ class ApiServers:
         Args:
             world: whose clusters they stand for.
             folder: holds a folder for each cluster.
-            binaries: what runs.
+            programs: what runs.
             certificate: what each API server presents.
             token_review_url: who knows the bearer tokens of the cluster of this name.
             changed: called when the world must be saved.
         """
         self._world = world
         self._folder = folder
-        self._binaries = binaries
+        self._programs = programs
         self._certificate = certificate
         self._token_review_url = token_review_url
         self._changed = changed
@@ -111,7 +111,7 @@ class ApiServers:
                 return
             server = ApiServer(
                 self._folder_of(cluster_id),
-                binaries=self._binaries,
+                programs=self._programs,
                 certificate=self._certificate,
                 token_review_url=self._token_review_url(_name(cluster_id)),
             )

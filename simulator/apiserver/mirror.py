@@ -5,8 +5,8 @@ The simulated Azure's controllers (cloud controller, workloads, namespaces, exte
 then changed is written back: status, finalizers, objects of their own, deletions. So one and the
 same controller logic serves both kinds of cluster.
 
-Also done here, because only a real API server needs it: what Kubernetes' garbage collector does for
-a deletion in the foreground, and the last step of a namespace's deletion. Objects that are owned by
+Also done here, because only a real API server needs it: the finalizers of Kubernetes' own
+controllers are taken off, and a namespace's deletion gets its last step. Objects that are owned by
 a deleted one are not collected: nothing here makes such.
 """
 
@@ -53,8 +53,9 @@ BOOKKEEPING: Final = frozenset(
     }
 )
 """Metadata that only the API server writes."""
-COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
-"""Finalizers that Kubernetes' garbage collector takes off."""
+HOUSEKEEPING: Final = frozenset({"foregroundDeletion", "orphan", "kubernetes.io/pvc-protection"})
+"""Finalizers that Kubernetes' own controllers take off: the garbage collector, and the one that
+keeps claims as long as pods use them."""
 
 
 class Mirror:
@@ -223,7 +224,7 @@ class Mirror:
         for kind in reversed(kinds.MIRRORED):
             for key in [key for key in self._seen if _is_of(kind, key)]:
                 try:
-                    await self._collect(kind, key)
+                    await self._release(kind, key)
                     if key not in cluster.objects:
                         await self._remove(cluster, kind, key)
                 except KubernetesError as error:
@@ -253,11 +254,11 @@ class Mirror:
                 before = await self._client.patch(at, part)
                 self._adopt(cluster, key, before, base)
 
-    async def _collect(self, kind: Kind, key: str) -> None:
-        """What the garbage collector would: an object without dependents may go."""
+    async def _release(self, kind: Kind, key: str) -> None:
+        """Let go of an object that is being deleted, as Kubernetes' own controllers would."""
         manifest = self._seen[key]
         finalizers = texts(state.metadata(manifest).get("finalizers"))
-        left = [item for item in finalizers if item not in COLLECTOR]
+        left = [item for item in finalizers if item not in HOUSEKEEPING]
         if not _is_going(manifest) or left == finalizers:
             return
         # With the version: somebody may be adding a finalizer just now.
@@ -333,7 +334,7 @@ def _own(manifest: JsonObject) -> JsonObject:
     metadata = as_object(own.get("metadata"))
     for name in BOOKKEEPING & metadata.keys():
         del metadata[name]
-    finalizers = [item for item in texts(metadata.get("finalizers")) if item not in COLLECTOR]
+    finalizers = [item for item in texts(metadata.get("finalizers")) if item not in HOUSEKEEPING]
     metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
@@ -346,9 +347,9 @@ def _shown(manifest: JsonObject) -> JsonObject:
     """The object as the controllers see it: finalizers that are none of theirs left out."""
     shown = clone_object(manifest)
     metadata = state.metadata(shown)
-    if COLLECTOR & set(texts(metadata.get("finalizers"))):
+    if HOUSEKEEPING & set(texts(metadata.get("finalizers"))):
         finalizers = texts(metadata.get("finalizers"))
-        metadata["finalizers"] = [item for item in finalizers if item not in COLLECTOR]
+        metadata["finalizers"] = [item for item in finalizers if item not in HOUSEKEEPING]
     return shown
 
 

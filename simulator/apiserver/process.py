@@ -32,7 +32,7 @@ class ApiServerError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Binaries:
+class Programs:
     """The two programs; ``scripts/tools kubernetes`` provides them."""
 
     kube_apiserver: Path
@@ -52,14 +52,14 @@ class ApiServer:
     """One cluster's API server: started, ready, stopped, and started again on the same port."""
 
     def __init__(
-        self, folder: Path, *, binaries: Binaries, certificate: Certificate, token_review_url: str
+        self, folder: Path, *, programs: Programs, certificate: Certificate, token_review_url: str
     ) -> None:
         """Prepare to run in ``folder``; nothing is started.
 
         ``token_review_url`` answers a TokenReview for every bearer token but the administrator's.
         """
         self._folder = folder
-        self._binaries = binaries
+        self._programs = programs
         self._certificate = certificate
         self._token_review_url = token_review_url
         self._children: dict[str, asyncio.subprocess.Process] = {}
@@ -118,7 +118,7 @@ class ApiServer:
 
     def _etcd_command(self) -> list[str]:
         return [
-            str(self._binaries.etcd),
+            str(self._programs.etcd),
             f"--data-dir={self._folder / 'etcd'}",
             f"--listen-client-urls={self._etcd_url}",
             f"--advertise-client-urls={self._etcd_url}",
@@ -134,7 +134,7 @@ class ApiServer:
         self._secret_file(key.name, _private_key)
         tokens = f'{self.admin_token},simulator,simulator,"system:masters"\n'
         return [
-            str(self._binaries.kube_apiserver),
+            str(self._programs.kube_apiserver),
             f"--etcd-servers={self._etcd_url}",
             "--bind-address=127.0.0.1",
             f"--secure-port={self._port}",

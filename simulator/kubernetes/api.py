@@ -62,10 +62,9 @@ without that it is ``failed``.
 from dataclasses import dataclass
 from typing import Final
 
-from simulator.arm.roles import AKS_RBAC_CLUSTER_ADMIN
 from simulator.http import Request, Response
-from simulator.identity import KUBERNETES_AUDIENCES, principal_of
 from simulator.kubernetes import state
+from simulator.kubernetes.authentication import Refusal, user_of
 from simulator.kubernetes.controllers import Controllers
 from simulator.kubernetes.helm import DEFAULT_TIMEOUT, Helm, HelmError
 from simulator.values import (
@@ -181,7 +180,7 @@ class KubernetesService:
         if dig(cluster.properties, "powerState", "code") != "Running":
             raise StatusError(503, "ServiceUnavailable", f"the cluster {name} is stopped")
         cluster_id, objects = found
-        self._authenticate(request, cluster_id, objects)
+        self._authenticate(request, cluster_id)
         match path:
             case ["version"]:
                 version = as_text(cluster.properties.get("currentKubernetesVersion"))
@@ -196,23 +195,11 @@ class KubernetesService:
             case _:
                 return self._object(request, objects, _target(path))
 
-    def _authenticate(self, request: Request, cluster_id: str, objects: ClusterState) -> None:
-        if request.bearer and request.bearer in objects.tokens.values():
-            return
-        cluster = self._world.get(cluster_id)
-        entra = as_object(cluster.properties.get("aadProfile")) if cluster else {}
-        principal = principal_of(self._world, request, KUBERNETES_AUDIENCES) if entra else None
-        if principal is None:
-            raise StatusError(401, "Unauthorized", "Unauthorized")
-        if entra.get("enableAzureRBAC") is True and not self._world.has_data_role(
-            principal, cluster_id, {AKS_RBAC_CLUSTER_ADMIN}
-        ):
-            raise StatusError(
-                403,
-                "Forbidden",
-                f'User "{principal}" cannot access this cluster: User does not have access to the '
-                "resource in Azure. Update role assignment to allow access.",
-            )
+    def _authenticate(self, request: Request, cluster_id: str) -> None:
+        user = user_of(self._world, cluster_id, request.bearer)
+        if isinstance(user, Refusal):
+            reason = "Unauthorized" if user.status == 401 else "Forbidden"
+            raise StatusError(user.status, reason, user.message)
 
     # --- releases --------------------------------------------------------------------------------
 

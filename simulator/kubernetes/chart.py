@@ -132,7 +132,14 @@ class _Rendering:
             self._service(
                 f"{name}-memberlist",
                 "ClusterIP",
-                [{"name": "memberlist", "port": 7946, "targetPort": "memberlist"}],
+                [
+                    {
+                        "name": "memberlist",
+                        "port": 7946,
+                        "targetPort": "memberlist",
+                        "protocol": "TCP",
+                    }
+                ],
                 headless=True,
             ),
             self._stateful_set(),

@@ -1,4 +1,7 @@
-"""The controllers of the simulated clusters: pods, load balancers, Helm's waiting, namespaces."""
+"""The controllers of the simulated clusters: pods, load balancers, Helm's waiting, namespaces.
+
+Where a real API server stands for a cluster, waiting for a release is the real Helm's.
+"""
 
 from simulator.kubernetes import cloud_controller, extension_agent, state, workloads
 from simulator.kubernetes.helm import Helm
@@ -20,7 +23,8 @@ class Controllers:
         for cluster_id, objects in list(self._world.clusters.items()):
             workloads.control(self._world, cluster_id, objects)
             self._load_balancers(cluster_id, objects)
-            self._helm.control(cluster_id, objects)
+            if not objects.server_url:
+                self._helm.control(cluster_id, objects)
             self._namespaces(cluster_id, objects)
 
     def _load_balancers(self, cluster_id: str, objects: ClusterState) -> None:
@@ -31,8 +35,9 @@ class Controllers:
             changed = state.set_finalizer(
                 objects, service, cloud_controller.FINALIZER, outcome.finalizer
             )
-            ingress: list[object] = [{"ip": outcome.address}] if outcome.address else []
-            status: JsonObject = {"loadBalancer": {"ingress": ingress} if ingress else {}}
+            status: JsonObject = {"loadBalancer": {}}
+            if outcome.address:
+                status = {"loadBalancer": {"ingress": [{"ip": outcome.address, "ipMode": "VIP"}]}}
             if as_object(service.get("status")) != status:
                 service["status"] = status
                 changed = True

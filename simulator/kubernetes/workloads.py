@@ -53,6 +53,7 @@ def control(world: World, cluster_id: str, objects: ClusterState) -> None:
             world,
             workload,
             {
+                **_observed(workload),
                 "desiredNumberScheduled": count,
                 "currentNumberScheduled": count,
                 "updatedNumberScheduled": count,
@@ -66,13 +67,21 @@ def control(world: World, cluster_id: str, objects: ClusterState) -> None:
             wanted = as_integer(dig(workload, "spec", "replicas"), 1)
             ready = 0 if obstacle(world, cluster_id, objects, workload) else wanted
             status: JsonObject = {
+                **_observed(workload),
                 "replicas": wanted,
+                "updatedReplicas": wanted,
                 "readyReplicas": ready,
                 "availableReplicas": ready,
             }
             _set_status(world, workload, status)
             if ready:
                 _claim(world, objects, workload)
+
+
+def _observed(workload: JsonObject) -> JsonObject:
+    """Which of its changes the controller has seen, for those who wait for the newest."""
+    generation = dig(workload, "metadata", "generation")
+    return {} if generation is None else {"observedGeneration": generation}
 
 
 def _set_status(world: World, workload: JsonObject, status: JsonObject) -> None:

@@ -28,7 +28,8 @@ def _text(world: World, cluster: Resource, user: str) -> str:
     name = cluster.name
     group = cluster.id.split("/")[4]
     private = dig(cluster.properties, "apiServerAccessProfile", "enablePrivateCluster") is True
-    server = NOT_REACHABLE if private else f"{world.arm_url}/kubernetes/{name}"
+    real = world.clusters[cluster.key].server_url
+    server = NOT_REACHABLE if private else real or f"{world.arm_url}/kubernetes/{name}"
     account = f"cluster{user.capitalize()}_{group}_{name}"
     entra = bool(cluster.properties.get("aadProfile")) and user == "user"
     authority = base64.b64encode(world.ca_pem.encode()).decode()
