@@ -60,7 +60,7 @@ class InspektorGadget(pulumi.ComponentResource):
     ) -> None:
         super().__init__(self.TYPE, name, recorded(args), opts)
         cluster = deleted_with(opts)
-        namespace = _namespace(self, name, cluster) if args.create_namespace else None
+        namespace = _namespace(self, name, cluster, exists=not args.create_namespace)
         extension = kubernetesconfiguration.Extension(
             f"{name}-extension",
             extension_name=args.extension_name,
@@ -83,7 +83,7 @@ class InspektorGadget(pulumi.ComponentResource):
                 parent=self,
                 # Deleting the namespace while the extension exists leaves both stuck: made first,
                 # it is deleted last (AKS 4543).
-                depends_on=[namespace] if namespace else None,
+                depends_on=[namespace],
                 # An input by its declaration, but what the service reports; a refresh would bring
                 # it in and the next preview take it out, for ever.
                 ignore_changes=["statuses"],
@@ -103,7 +103,7 @@ class InspektorGadget(pulumi.ComponentResource):
         self.id = extension.id
         self.current_version = extension.current_version
         # The namespace's own id, so that what is placed into it is replaced along with it.
-        self.namespace = namespace.id if namespace else pulumi.Output.from_input(NAMESPACE)
+        self.namespace = namespace.id
         self.register_outputs(
             {
                 "id": self.id,
@@ -114,7 +114,7 @@ class InspektorGadget(pulumi.ComponentResource):
 
 
 def _namespace(
-    parent: InspektorGadget, name: str, cluster: pulumi.Resource | None
+    parent: InspektorGadget, name: str, cluster: pulumi.Resource | None, *, exists: bool
 ) -> pulumi.CustomResource:
     # By its type's name: the module with the class takes longer to import than the whole engine
     # does to register it.
@@ -124,6 +124,9 @@ def _namespace(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         pulumi.ResourceOptions(
             parent=parent,
+            # One that exists is only read. A stack that made it, and is then told that it exists,
+            # lets go of it; left out of the program it would be deleted, with all that is in it.
+            id=NAMESPACE if exists else None,
             # Nothing outside the cluster hangs on it.
             deleted_with=cluster,
         ),

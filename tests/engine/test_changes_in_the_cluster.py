@@ -9,6 +9,7 @@ import pytest
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
 from tests.engine.changes import STACK, Change, apply, order, touched
 from tests.engine.simulation import Simulation
+from tests.simulator.azure import CLUSTER
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("changes-in-the-cluster")]
 
@@ -128,6 +129,15 @@ def test_a_disk_replaces_the_release_which_is_deleted_first(dev: Simulation) -> 
     assert order(outcome) == [f"- {name}" for name in chain] + [
         f"+ {name}" for name in reversed(chain)
     ]
+
+
+# --- the namespace -----------------------------------------------------------------------------
+
+
+def test_a_namespace_that_is_given_up_stays_with_all_that_is_in_it(dev: Simulation) -> None:
+    assert touched(apply(dev, {"cluster.createNamespace": False})) == {}
+    assert "gadget" in texts(dig(dev.inspect(), "kubernetes", CLUSTER.lower(), "namespaces"))
+    assert touched(dev.up(STACK)) == {}
 
 
 # --- nodes -------------------------------------------------------------------------------------

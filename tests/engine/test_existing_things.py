@@ -27,6 +27,8 @@ SOMEBODYS_SOURCE = {
 class Life:
     """A stack on a cluster that has the namespace already."""
 
+    missing: Outcome
+    """Before somebody made the namespace that the stack was told to use."""
     refused: Outcome
     up: Outcome
     destroy: Outcome
@@ -38,22 +40,32 @@ class Life:
 
 @pytest.fixture(scope="module")
 def life(sim: Simulation) -> Life:
+    sim.stack_file(STACK, {"cluster.createNamespace": False})
+    missing = sim.preview(STACK, check=False)
     with portal_of(sim) as portal:
         Kubernetes(portal).make_namespace("gadget")
         assert portal.grafana("POST", "/api/datasources", SOMEBODYS_SOURCE).status_code == 200
     before = stable(sim.inspect())
+    sim.stack_file(STACK, {"cluster.createNamespace": None})
     refused = sim.up(STACK, check=False)
     sim.stack_file(STACK, {"cluster.createNamespace": False})
     up = sim.up(STACK)
     destroy = sim.destroy(STACK)
     after = sim.inspect()
     return Life(
+        missing=missing,
         refused=refused,
         up=up,
         destroy=destroy,
         namespaces=as_list(dig(after, "kubernetes", CLUSTER.lower(), "namespaces")),
         changed=differences(before, stable(after)),
     )
+
+
+def test_a_namespace_that_is_said_to_exist_and_does_not_is_told_by_the_preview(life: Life) -> None:
+    assert not life.missing.ok
+    assert "inspektor-gadget-namespace" in life.missing.output
+    assert "gadget" in " ".join(life.missing.diagnostics)
 
 
 def test_a_namespace_that_exists_is_refused_by_name(life: Life) -> None:

@@ -88,6 +88,8 @@ class Recorded:
     exports: dict[str, Any] = field(default_factory=dict[str, Any])
     outputs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
     """Registered outputs of components, by name."""
+    reads: dict[str, str] = field(default_factory=dict[str, str])
+    """Ids of the resources that are only read, by name."""
 
     def of_type(self, kind: str) -> list[Registered]:
         """All resources of a type."""
@@ -209,6 +211,13 @@ class _Monitor(mocks.MockMonitor):
         response.id = identity
         json_format.ParseDict(state, response.object)
         return response
+
+    def ReadResource(self, request: Any) -> Any:  # noqa: N802 - the SDK's name
+        urn = self.make_urn(request.parent, request.type, request.name)
+        assert urn not in self._names, f"two resources have the URN {urn}"
+        self._names[urn] = request.name
+        self.recorded.reads[request.name] = request.id
+        return resource_pb2.ReadResourceResponse(urn=urn, properties=request.properties)
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802 - the SDK's name
         values = _decoded(_dictionary(request.outputs))

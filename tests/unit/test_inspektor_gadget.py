@@ -87,6 +87,7 @@ def test_the_namespace_is_this_stacks_only_if_it_makes_it() -> None:
     assert made.outputs["agent"]["namespace"] == "gadget"
     found = deploy(create_namespace=False)
     assert found.of_type(NAMESPACE) == []
+    assert found.reads == {"agent-namespace": "gadget"}
     assert found.outputs["agent"]["namespace"] == "gadget"
 
 
