@@ -31,13 +31,12 @@ class ByHand:
 
 
 MANUAL = {
-    "GPU node pool": ByHand("`az aks nodepool add`, NVIDIA's device plugin", 2),
+    "GPU node pool": ByHand("(a prerequisite) `az aks nodepool add`, device plugin", 2),
     "agent (cluster extension)": ByHand(
         "`az extension add`, `az k8s-extension create`, look at the pods",
         3,
         "until the pods run: looks by hand",
     ),
-    "Pyroscope's pod": ByHand("(waited for by Helm, below)", 0, ""),
     "Pyroscope's load balancer": ByHand("`helm install`, look at the pod", 2),
     "Private Link Service": ByHand(
         "find the node resource group, ask for the service until it is there",
