@@ -99,6 +99,8 @@ class SurveyRequest(Message):
     """VM size of the GPU pool and the nodes it may have at most: the quota is compared."""
     gpu_node_count: int = 0
     location: str | None = None
+    chart_registry: str | None = None
+    """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
 
 
 class Presence(StrEnum):
@@ -201,6 +203,8 @@ class Survey(Message):
     quota_limit: int | None = None
     quota_used: int | None = None
     cores_per_node: int | None = None
+    registry_login_file: str = ""
+    """The file on this machine with a login for the chart's registry; empty: none."""
     problem: str = ""
     """One sentence where nothing could be asked at all (no credential, no network)."""
 

@@ -15,6 +15,7 @@ from typing import TypeVar
 from operations.azure import ARM_SCOPE, ResourceId, is_absent
 from operations.documents import Document
 from operations.errors import ExitCode, OperationError
+from operations.registry import login_file
 from operations.requests import (
     ClusterFacts,
     GrafanaFacts,
@@ -128,6 +129,9 @@ class _Surveyor:
             ),
             resource_group=group_presence,
             resource_group_location=group_location,
+            registry_login_file=login_file(request.chart_registry)
+            if request.chart_registry
+            else "",
             may_approve=_result(may_approve, None),
             quota_family=quota_facts.family,
             quota_limit=quota_facts.limit,

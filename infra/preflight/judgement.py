@@ -73,6 +73,7 @@ def _findings(settings: Settings, survey: Survey, request: SurveyRequest) -> Ite
     yield from _grafana(settings, survey, request)
     yield from _workspace(survey, request)
     yield from check_quota(settings, survey)
+    yield from _registry_login(survey, request)
 
 
 def _cluster(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
@@ -133,6 +134,15 @@ def _identity(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
             f"The Azure provider works as {request.provider_object_id}, the program's own steps as "
             f"{survey.caller_object_id}: both need the rights. Set the AZURE_* variables (or `az "
             "login`) so that both are one."
+        )
+
+
+def _registry_login(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    if survey.registry_login_file and request.chart_registry:
+        yield (
+            f"{survey.registry_login_file} holds a login for {request.chart_registry}, which Helm "
+            "sends also for a public chart. If the chart is denied (403), the login is stale: "
+            f"docker logout {request.chart_registry}"
         )
 
 

@@ -1,10 +1,11 @@
 """What to look up: the existing things that the settings rely on."""
 
 from typing import Protocol
+from urllib.parse import urlsplit
 
 from components.resource_ids import cluster_id, resource_id
 from infra.names import Names
-from infra.settings import GpuPoolSettings, Settings
+from infra.settings import DEFAULT_OCI_CHART, ChartSettings, GpuPoolSettings, Settings
 from operations.requests import SurveyRequest
 
 GRAFANA = "Microsoft.Dashboard/grafana"
@@ -68,6 +69,7 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
         gpu_node_count=most_nodes(settings.gpu_pool) if settings.gpu_pool.enabled else 0,
         location=settings.azure.location if cluster.existing is None else None,
+        chart_registry=_chart_registry(settings.pyroscope.chart),
     )
 
 
@@ -85,6 +87,12 @@ def needed_namespaces(settings: Settings) -> tuple[str, ...]:
         if workspace.collect:
             namespaces.append("Microsoft.Insights")
     return tuple(namespaces)
+
+
+def _chart_registry(chart: ChartSettings) -> str | None:
+    if chart.path is not None or chart.repository is not None:
+        return None
+    return urlsplit(chart.oci or DEFAULT_OCI_CHART).netloc
 
 
 def own_resource_group(settings: Settings) -> str:

@@ -655,3 +655,26 @@ def test_everything_that_does_not_fit_is_told_in_one_message() -> None:
     )
 
     assert len(faults(survey)) == 8
+
+
+@pytest.mark.handles("stale-registry-login")
+def test_a_login_that_may_spoil_the_chart_is_told_with_the_line_that_ends_it() -> None:
+    (warning,) = judged(with_facts(registry_login_file="/home/o/.docker/config.json")).warnings
+
+    assert "/home/o/.docker/config.json holds a login for ghcr.io" in warning
+    assert warning.endswith("docker logout ghcr.io")
+
+
+@pytest.mark.parametrize(
+    ("chart", "registry"),
+    [
+        ({}, "ghcr.io"),
+        ({"oci": "oci://registry.example.com:5000/helm/pyroscope"}, "registry.example.com:5000"),
+        ({"path": "charts/pyroscope"}, None),
+        ({"repository": "https://charts.example.com"}, None),
+    ],
+)
+def test_only_a_chart_from_a_registry_has_one_to_log_in_to(
+    chart: dict[str, str], registry: str | None
+) -> None:
+    assert asked(settings(pyroscope={"chart": chart})).chart_registry == registry
