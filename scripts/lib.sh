@@ -1,3 +1,4 @@
+# shellcheck shell=sh disable=SC2034
 # Shared by the scripts: the project's Python, with everything in requirements*.txt. POSIX sh.
 # Sets: root (the checkout), python (its interpreter). Progress goes to standard error.
 

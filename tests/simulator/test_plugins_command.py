@@ -80,6 +80,7 @@ def test_one_trailing_newline_is_cut_from_each_output(plugin: Plugin) -> None:
     assert (made["stdout"], made["stderr"]) == ("a\n", "b")
 
 
+@pytest.mark.handles("output-kept")
 def test_large_output_is_kept_whole(plugin: Plugin) -> None:
     made = create(plugin, create="head -c 300000 /dev/zero | tr '\\0' x", logging="none")
     assert made["stdout"] == "x" * 300_000
@@ -237,6 +238,7 @@ def test_any_changed_input_makes_the_outputs_unknown_in_a_preview(plugin: Plugin
     assert (shown["stdout"], shown["stderr"]) == (UNKNOWN, UNKNOWN)
 
 
+@pytest.mark.handles("output-kept")
 def test_update_runs_the_update_text_and_without_one_the_create_text(plugin: Plugin) -> None:
     made, state = plugin.create(COMMAND, {"create": "echo created"})
     with_text: dict[str, object] = {"create": "echo created", "update": "echo updated"}
