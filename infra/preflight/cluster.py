@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from components.aks_cluster import SYSTEM_POOL
 from components.resource_ids import group_id
 from infra.faults import Fault
 from infra.preflight.finding import Finding, Place, role_assignment
@@ -40,6 +41,21 @@ def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> It
         )
     if settings.cluster.existing is not None:
         yield from _check_existing(settings, place, cluster)
+    if settings.cluster.create is not None:
+        yield from _check_system_pool(settings.cluster.create.system_pool.count, place, cluster)
+
+
+def _check_system_pool(wanted: int, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
+    """The list that holds this pool holds all of the cluster's, and is only set when it is made."""
+    for pool in cluster.pools:
+        if pool.name == SYSTEM_POOL and pool.max_count is None and pool.count != wanted:
+            yield (
+                f"The system pool of cluster {place.name} has {pool.count} nodes and "
+                f"gpuobs:cluster.create.systemPool.count says {wanted}, which counts only when the "
+                f"cluster is made. To change it: az aks nodepool scale --cluster-name {place.name} "
+                f"--resource-group {place.resource_group} --subscription {place.subscription} "
+                f"--name {SYSTEM_POOL} --node-count {wanted}"
+            )
 
 
 def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:

@@ -37,7 +37,7 @@ class SystemPool(Section):
     vm_size: VmSize = "Standard_D4s_v5"
     """VM size of the system nodes, which run Pyroscope as well."""
     count: SystemNodeCount = 2
-    """How many system nodes."""
+    """How many system nodes the cluster is made with; later `az aks nodepool scale` changes it."""
 
 
 class ExistingCluster(Section):

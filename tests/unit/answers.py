@@ -79,7 +79,7 @@ EXISTING = Survey(
         metrics_enabled=True,
         node_resource_group="MC_rg-dev_aks-dev_westeurope",
         untainted_pools=("system",),
-        pools=(PoolFacts(name="system"),),
+        pools=(PoolFacts(name="system", count=2),),
         sku="Base",
     ),
     grafana=GrafanaFacts(

@@ -58,7 +58,7 @@ CLUSTER = ClusterFacts(
     node_resource_group="MC_rg-dev_aks-dev_westeurope",
     sku="Base",
     untainted_pools=("system",),
-    pools=(PoolFacts(name="system"),),
+    pools=(PoolFacts(name="system", count=2),),
 )
 GRAFANA = GrafanaFacts(
     presence=Presence.FOUND,
@@ -239,6 +239,26 @@ def test_what_the_stack_made_before_is_still_not_existing() -> None:
 
     assert existing.cluster is None
     assert existing.grafana is None
+
+
+@pytest.mark.parametrize(
+    ("pool", "told"),
+    [
+        (PoolFacts(name="system", count=2), False),
+        (PoolFacts(name="system", count=3), True),
+        # Somebody gave it to the autoscaler.
+        (PoolFacts(name="system", count=3, min_count=1, max_count=5), False),
+        (PoolFacts(name="other", count=3), False),
+    ],
+)
+@pytest.mark.handles("inline-and-separate-pools")
+def test_another_number_of_system_nodes_than_there_are_is_told_with_the_command(
+    pool: PoolFacts, told: bool
+) -> None:
+    warnings = judged(with_cluster(pools=(pool,)), settings(CREATED)).warnings
+    assert [("az aks nodepool scale" in line, "count 2" in line) for line in warnings] == (
+        [(True, True)] if told else []
+    )
 
 
 @pytest.mark.parametrize(
