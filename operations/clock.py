@@ -79,14 +79,16 @@ class Clock:
     ) -> T:
         """The first answer of ``look``, which raises a transient OperationError for "not yet".
 
-        ``within`` is the deadline in seconds. Raises the error of ``look`` that is not transient,
-        or on expiry one of the last error's kind that says for how long and what was seen.
+        ``within`` is the deadline in seconds. Raises the error of ``look`` that is not transient or
+        is not waited for at all; on expiry one of the last error's kind that says for how long and
+        what was seen.
         """
         started = self.now()
         pause = _FIRST_PAUSE
         kind: ExitCode | None = None
         since = started
         told: tuple[float, str] = (started, "")
+        waited = False
         while True:
             try:
                 return look()
@@ -100,6 +102,8 @@ class Clock:
                     started + within - now,
                     since + patience.get(error.kind, within) - now,
                 )
+                if left <= 0 and not waited:
+                    raise
                 if left <= 0:
                     raise _expired(what, now - started, error) from error
                 # Why something is absent takes a whole line of a service's words; it is told at
@@ -111,6 +115,7 @@ class Clock:
                     told = (now, seen)
                 advised = error.retry_after or 0.0
             self.sleep(min(max(pause, advised), left))
+            waited = True
             pause = min(pause * _GROWTH, _LONGEST_PAUSE)
 
 

@@ -81,6 +81,15 @@ def test_a_kind_of_failure_is_waited_through_only_as_long_as_its_patience() -> N
     assert clock.now() == pytest.approx(120, abs=2)
 
 
+def test_what_is_not_waited_for_at_all_is_told_as_it_is() -> None:
+    error = OperationError(ExitCode.FORBIDDEN, "refused", transient=True)
+    with pytest.raises(OperationError) as raised:
+        Clock(scale=0).wait_for(
+            raising(iter([error])), what="it", within=900, patience={ExitCode.FORBIDDEN: 0.0}
+        )
+    assert raised.value is error
+
+
 def test_patience_counts_failures_in_a_row() -> None:
     clock = Clock(scale=0)
     kinds = [ExitCode.UNREACHABLE, ExitCode.NOT_FOUND] * 25
