@@ -34,6 +34,18 @@ def apply(sim: Simulation, settings: Mapping[str, object]) -> Outcome:
     return outcome
 
 
+def check(sim: Simulation, change: Change) -> None:
+    """Make the change and see what it touches.
+
+    A plain update is not previewed as well: for half the time, what the others show is enough.
+    """
+    if set(change.touches.values()) == {"update"}:
+        sim.stack_file(STACK, change.settings)
+        assert touched(sim.up(STACK)) == change.touches
+    else:
+        assert touched(apply(sim, change.settings)) == change.touches
+
+
 def order(outcome: Outcome) -> list[str]:
     """The deletions and creations, in order, as ``- name`` and ``+ name``."""
     signs = {"delete": "-", "delete-replaced": "-", "create": "+", "create-replacement": "+"}

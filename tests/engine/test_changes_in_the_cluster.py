@@ -7,7 +7,7 @@ left nothing to do. What a row does not name must not be touched.
 import pytest
 
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
-from tests.engine.changes import STACK, Change, apply, order, touched
+from tests.engine.changes import STACK, Change, apply, check, order, touched
 from tests.engine.simulation import Simulation
 from tests.simulator.azure import CLUSTER
 
@@ -80,7 +80,7 @@ CHANGES = {
 def test_a_change_touches_what_depends_on_it_and_nothing_else(
     dev: Simulation, change: Change
 ) -> None:
-    assert touched(apply(dev, change.settings)) == change.touches
+    check(dev, change)
 
 
 # --- the private link --------------------------------------------------------------------------

@@ -7,7 +7,7 @@ left nothing to do. What a row does not name must not be touched.
 import pytest
 
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
-from tests.engine.changes import STACK, Change, apply, order, touched
+from tests.engine.changes import STACK, Change, apply, check, order, touched
 from tests.engine.simulation import Simulation
 
 pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("changes-on-grafana")]
@@ -76,7 +76,7 @@ CHANGES = {
 def test_a_change_touches_what_depends_on_it_and_nothing_else(
     dev: Simulation, change: Change
 ) -> None:
-    assert touched(apply(dev, change.settings)) == change.touches
+    check(dev, change)
 
 
 def test_a_dashboard_of_ones_own_takes_the_place_of_the_built_in_one(dev: Simulation) -> None:
