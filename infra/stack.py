@@ -165,7 +165,7 @@ def look_around() -> Stack:
     settings = load(sections, secret)
     subscription = settings.azure.subscription_id
     azure = azure_native.Provider("azure", subscription_id=subscription) if subscription else None
-    client = authorization.get_client_config(opts=pulumi.InvokeOptions(provider=azure))
+    client = _client_config(azure)
     names = names_for(project, name, client.subscription_id)
     request = survey_request(settings, names, client)
     found = survey(request)
@@ -182,6 +182,21 @@ def look_around() -> Stack:
         survey=found,
         azure=azure,
     )
+
+
+def _client_config(azure: azure_native.Provider | None) -> authorization.GetClientConfigResult:
+    """Who the Azure provider is; its first call, so where it cannot sign in, it fails here."""
+    try:
+        return authorization.get_client_config(opts=pulumi.InvokeOptions(provider=azure))
+    # The SDK raises a plain Exception for an invoke that failed.
+    except Exception as error:
+        raise pulumi.RunError(
+            "Pulumi's Azure provider cannot sign in, so nothing was changed.\n"
+            f"  why: {error}\n"
+            "  fix: az login, or set ARM_CLIENT_ID, ARM_TENANT_ID, ARM_SUBSCRIPTION_ID and "
+            "ARM_CLIENT_SECRET (or ARM_USE_OIDC=true, or ARM_USE_MSI=true); with AZURE_* "
+            "variables, ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID"
+        ) from None
 
 
 def _source(named: NamedSource, default: str) -> SourceName:

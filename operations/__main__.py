@@ -256,8 +256,9 @@ _EXIT_CODES = ", ".join(f"{code.value} {code.name.lower()}" for code in ExitCode
 _EPILOG = f"""\
 Exit status: {_EXIT_CODES}.
 
-Signing in: the credential chain of azure-identity, e.g. `az login`, a service principal in
-AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or a managed or workload identity.
+Signing in: as Pulumi's Azure provider does, with `az login` or the ARM_* variables (a service
+principal in ARM_CLIENT_ID, ARM_TENANT_ID and ARM_CLIENT_SECRET, ARM_USE_OIDC, ARM_USE_MSI); without
+them, by the credential chain of azure-identity.
 
 Each verb explains itself: sh operations/run <verb> --help
 """

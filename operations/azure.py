@@ -1,9 +1,9 @@
 """Azure Resource Manager and its tokens, through the official SDKs.
 
-One credential chain for everything (``DefaultAzureCredential``, the sources and their order that
-the documentation of azure-identity gives). The SDKs' retries, pollers and automatic registration of
-resource providers are off: none has a total limit, so :class:`operations.clock.Clock` repeats calls
-instead. Every failure leaves this module as an :class:`~operations.errors.OperationError`.
+One credential for everything (:mod:`operations.credentials`). The SDKs' retries, pollers and
+automatic registration of resource providers are off: none has a total limit, so
+:class:`operations.clock.Clock` repeats calls instead. Every failure leaves this module as an
+:class:`~operations.errors.OperationError`.
 """
 
 import os
@@ -33,9 +33,9 @@ from azure.core.pipeline.policies import (
 )
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
-from azure.identity import DefaultAzureCredential
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
+from operations.credentials import SIGN_IN, Credential, credential
 from operations.documents import Document
 from operations.errors import ExitCode, OperationError
 
@@ -48,11 +48,6 @@ ARM_URL_VARIABLE = "GPUOBS_ARM_URL"
 
 ARM_URL = "https://management.azure.com"
 ARM_SCOPE = f"{ARM_URL}/.default"
-
-SIGN_IN = (
-    "sign in with `az login` (or set AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_CLIENT_SECRET, or "
-    "run with a managed or workload identity); AZURE_TOKEN_CREDENTIALS narrows what is tried"
-)
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
@@ -110,13 +105,17 @@ class Azure:
         self._open.close()
 
     @cached_property
-    def credential(self) -> DefaultAzureCredential:
-        """The credential chain; its own defaults would wait up to 300 s for an answer."""
-        credential = DefaultAzureCredential(
-            connection_timeout=_CONNECT_SECONDS, read_timeout=_TOKEN_READ_SECONDS, retry_total=1
+    def credential(self) -> Credential:
+        """Who the operations are in Azure."""
+        found = credential(
+            {
+                "connection_timeout": _CONNECT_SECONDS,
+                "read_timeout": _TOKEN_READ_SECONDS,
+                "retry_total": 1,
+            }
         )
-        self._open.callback(credential.close)
-        return credential
+        self._open.callback(found.close)
+        return found
 
     def token(self, scope: str) -> tuple[str, int]:
         """A bearer token for ``scope`` and when it expires (Unix seconds), cached.

@@ -122,8 +122,8 @@ def _no_answer(problem: str) -> Fault:
         path="Azure",
         rule="must answer to the credentials of this machine",
         why=f"nothing could be looked up: {problem}",
-        fix="sign in (az login), or set AZURE_CLIENT_ID, AZURE_TENANT_ID and a secret or a "
-        "federated token, and repeat",
+        fix="sign in (az login), or set ARM_CLIENT_ID, ARM_TENANT_ID, ARM_SUBSCRIPTION_ID and "
+        "ARM_CLIENT_SECRET (or ARM_USE_OIDC=true, or ARM_USE_MSI=true), and repeat",
     )
 
 
@@ -132,8 +132,9 @@ def _identity(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     if provider and caller and provider != caller:
         yield (
             f"The Azure provider works as {request.provider_object_id}, the program's own steps as "
-            f"{survey.caller_object_id}: both need the rights. Set the AZURE_* variables (or `az "
-            "login`) so that both are one."
+            f"{survey.caller_object_id}: both need the rights. They are one where the ARM_* "
+            "variables say who; with `az login` on a machine that has an identity of its own, "
+            "AZURE_TOKEN_CREDENTIALS=AzureCliCredential does."
         )
 
 

@@ -452,6 +452,19 @@ def test_where_nothing_can_be_looked_up_a_sentence_says_why() -> None:
     assert "nothing was changed" in str(caught.value)
 
 
+def test_where_the_azure_provider_cannot_sign_in_a_sentence_says_how() -> None:
+    class SignedOut(answers.Azure):
+        def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
+            if token.endswith(":getClientConfig"):
+                raise RefusedError("building auth config: please run 'az login'")
+            return super().call(token, arguments)
+
+    with pytest.raises(pulumi.RunError) as caught:
+        dev(azure=SignedOut())
+    for words in ("building auth config", "nothing was changed", "ARM_CLIENT_ID", "az login, or"):
+        assert words in str(caught.value)
+
+
 def test_an_answer_that_is_no_survey_is_said_to_be_none() -> None:
     class Confused(answers.Azure):
         def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:

@@ -1,0 +1,101 @@
+"""Who the operations are in Azure: whoever Pulumi's Azure provider is.
+
+The provider reads the ``ARM_*`` variables in a fixed order (its own documentation and source), and
+knows nothing of the ``AZURE_*`` ones unless it is told to. With two identities a deployment fails
+half-way, on rights that the other one has. So what ``ARM_*`` names counts here too, in the same
+order; without any, it is the chain of ``DefaultAzureCredential``, which like the provider ends at
+``az login``. What a stack file configures (``azure-native:clientId``) is not seen here; a
+difference is reported before the first resource (:mod:`infra.preflight`).
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TypedDict
+
+from azure.identity import (
+    CertificateCredential,
+    ClientAssertionCredential,
+    ClientSecretCredential,
+    DefaultAzureCredential,
+    ManagedIdentityCredential,
+)
+
+Credential = (
+    CertificateCredential
+    | ClientAssertionCredential
+    | ClientSecretCredential
+    | DefaultAzureCredential
+    | ManagedIdentityCredential
+)
+
+SIGN_IN = (
+    "sign in with `az login`, or set ARM_CLIENT_ID, ARM_TENANT_ID, ARM_SUBSCRIPTION_ID and "
+    "ARM_CLIENT_SECRET (or ARM_USE_OIDC=true, or ARM_USE_MSI=true). AZURE_* variables count where "
+    "ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID are set"
+)
+
+_DEFAULT_AUDIENCE = "api://AzureADTokenExchange"
+
+
+class Timeouts(TypedDict):
+    """How long a credential waits: its own defaults are up to 300 s."""
+
+    connection_timeout: float
+    read_timeout: float
+    retry_total: int
+
+
+def credential(timeouts: Timeouts, environment: Mapping[str, str] = os.environ) -> Credential:
+    """The credential that ``environment`` asks for."""
+    client, tenant = environment.get("ARM_CLIENT_ID", ""), environment.get("ARM_TENANT_ID", "")
+    certificate = environment.get("ARM_CLIENT_CERTIFICATE_PATH", "")
+    secret = environment.get("ARM_CLIENT_SECRET", "")
+    if _is_on(environment, "ARM_USE_DEFAULT_AZURE_CREDENTIAL"):
+        return DefaultAzureCredential(**timeouts)
+    if client and tenant and certificate:
+        password = environment.get("ARM_CLIENT_CERTIFICATE_PASSWORD") or None
+        return CertificateCredential(tenant, client, certificate, password=password, **timeouts)
+    if client and tenant and secret:
+        return ClientSecretCredential(tenant, client, secret, **timeouts)
+    if client and tenant and _is_on(environment, "ARM_USE_OIDC"):
+        token = assertion(environment)
+        if token is not None:
+            return ClientAssertionCredential(tenant, client, token, **timeouts)
+    if _is_on(environment, "ARM_USE_MSI"):
+        return ManagedIdentityCredential(client_id=client or None, **timeouts)
+    return DefaultAzureCredential(**timeouts)
+
+
+def _is_on(environment: Mapping[str, str], name: str) -> bool:
+    return environment.get(name, "") == "true"
+
+
+def assertion(environment: Mapping[str, str]) -> Callable[[], str] | None:
+    """How to get the token that Entra ID exchanges for one of its own; None: it is not said."""
+    token = environment.get("ARM_OIDC_TOKEN", "")
+    file = environment.get("ARM_OIDC_TOKEN_FILE_PATH", "")
+    url = environment.get("ACTIONS_ID_TOKEN_REQUEST_URL", "")
+    bearer = environment.get("ACTIONS_ID_TOKEN_REQUEST_TOKEN", "")
+    if token:
+        return lambda: token
+    if file:
+        return lambda: Path(file).read_text(encoding="utf-8")
+    if url and bearer:
+        audience = environment.get("ARM_OIDC_AUDIENCE") or _DEFAULT_AUDIENCE
+        return lambda: _requested(url, bearer, audience)
+    return None
+
+
+def _requested(url: str, bearer: str, audience: str) -> str:
+    """A token from the endpoint that GitHub Actions gives a job."""
+    import httpx
+
+    response = httpx.get(
+        httpx.URL(url).copy_merge_params({"audience": audience}),
+        headers={"Authorization": f"Bearer {bearer}"},
+        timeout=10.0,
+    )
+    response.raise_for_status()
+    value: object = response.json().get("value")
+    return value if isinstance(value, str) else ""

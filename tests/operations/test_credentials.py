@@ -1,0 +1,144 @@
+"""The operations are whoever Pulumi's Azure provider is, by the variables that it reads."""
+
+import threading
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import NameOID
+
+from operations import credentials
+from operations.credentials import Timeouts, credential
+
+TIMEOUTS: Timeouts = {"connection_timeout": 1.0, "read_timeout": 1.0, "retry_total": 0}
+PRINCIPAL = {
+    "ARM_CLIENT_ID": "33333333-3333-4333-8333-333333333333",
+    "ARM_TENANT_ID": "44444444-4444-4444-8444-444444444444",
+}
+
+
+def kind(environment: Mapping[str, str]) -> str:
+    with credential(TIMEOUTS, environment) as found:
+        return type(found).__name__
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, "DefaultAzureCredential"),
+        ({**PRINCIPAL, "ARM_CLIENT_SECRET": "s"}, "ClientSecretCredential"),
+        ({**PRINCIPAL, "ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN": "t"}, "ClientAssertionCredential"),
+        (
+            {
+                **PRINCIPAL,
+                "ARM_USE_OIDC": "true",
+                "ACTIONS_ID_TOKEN_REQUEST_URL": "https://example.test/?a=b",
+                "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "t",
+            },
+            "ClientAssertionCredential",
+        ),
+        ({"ARM_USE_MSI": "true"}, "ManagedIdentityCredential"),
+        ({**PRINCIPAL, "ARM_USE_MSI": "true"}, "ManagedIdentityCredential"),
+        # The provider takes a secret before a managed identity, and the whole chain before either.
+        (
+            {**PRINCIPAL, "ARM_CLIENT_SECRET": "s", "ARM_USE_MSI": "true"},
+            "ClientSecretCredential",
+        ),
+        (
+            {
+                **PRINCIPAL,
+                "ARM_CLIENT_SECRET": "s",
+                "ARM_USE_DEFAULT_AZURE_CREDENTIAL": "true",
+            },
+            "DefaultAzureCredential",
+        ),
+        # Switched off, as the provider reads it: only `true` is on.
+        ({"ARM_USE_MSI": "false"}, "DefaultAzureCredential"),
+        ({"ARM_CLIENT_ID": "lonely"}, "DefaultAzureCredential"),
+    ],
+)
+def test_the_variables_of_the_provider_choose_the_credential(
+    environment: Mapping[str, str], expected: str
+) -> None:
+    assert kind(environment) == expected
+
+
+def test_a_certificate_of_a_service_principal_is_read(tmp_path: Path) -> None:
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "principal")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(1)
+        .not_valid_before(now)
+        .not_valid_after(now + timedelta(days=1))
+        .sign(key, hashes.SHA256())
+    )
+    file = tmp_path / "principal.pem"
+    file.write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.NoEncryption(),
+        )
+        + certificate.public_bytes(serialization.Encoding.PEM)
+    )
+    environment = {**PRINCIPAL, "ARM_CLIENT_CERTIFICATE_PATH": str(file)}
+    assert kind(environment) == "CertificateCredential"
+
+
+class _Issuer(BaseHTTPRequestHandler):
+    asked: list[tuple[str, str]]
+
+    def do_GET(self) -> None:
+        self.asked.append((self.path, self.headers["Authorization"]))
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'{"value": "a job\'s token"}')
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+        del format, args
+
+
+@pytest.fixture
+def issuer() -> Iterator[HTTPServer]:
+    _Issuer.asked = []
+    with HTTPServer(("127.0.0.1", 0), _Issuer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_a_job_of_github_actions_asks_for_a_token_for_entra(
+    issuer: HTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    environment = {
+        "ACTIONS_ID_TOKEN_REQUEST_URL": f"http://127.0.0.1:{issuer.server_port}/token?v=1",
+        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "bearer",
+    }
+    ask = credentials.assertion(environment)
+    assert ask is not None
+    assert ask() == "a job's token"
+    (path, authorization) = _Issuer.asked[0]
+    assert path == "/token?v=1&audience=api%3A%2F%2FAzureADTokenExchange"
+    assert authorization == "Bearer bearer"
+
+
+def test_a_federated_token_in_a_file_is_read_when_it_is_needed(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    ask = credentials.assertion({"ARM_OIDC_TOKEN_FILE_PATH": str(file)})
+    file.write_text("renewed")
+    assert ask is not None
+    assert ask() == "renewed"
