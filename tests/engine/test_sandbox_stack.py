@@ -53,7 +53,6 @@ def test_the_gpu_pool_stands_beside_the_clusters_own_and_neither_removes_the_oth
     assert [str(step) for step in sandbox.preview_after_refresh.changes] == []
 
 
-@pytest.mark.handles("principal-not-found")
 def test_grafanas_new_identity_may_read_the_new_workspace(sandbox: WholeLife) -> None:
     grafana = _made(sandbox, "Microsoft.Dashboard/grafana")
     principal = dig(grafana, "identity", "principalId")
