@@ -1,7 +1,7 @@
 """Provides the tools that ``scripts/tools`` names: installed ones, or built from their Go modules.
 
 Built tools go to a cache of the user's, not of the clone, in a folder named after the version and
-the pinned ``go.sum``, so two clones share them and a changed pin never uses an old build. What is
+the pins, so two clones share them and a changed pin never uses an old build. What is
 built is pinned by ``tools/<module>/go.mod`` and ``go.sum``. Nothing is downloaded ready-made.
 """
 
@@ -43,7 +43,7 @@ class Build:
     version_of: str
     """The module in ``go.mod`` whose version is the tool's."""
     linker_flags: str = "-s -w"
-    """``{version}`` stands for the version."""
+    """``{version}``, ``{major}`` and ``{minor}`` stand for the version and its first parts."""
     embedded: tuple[str, ...] = ()
     """Files of ``version_of`` that our own ``main.go`` embeds; too large to keep a copy here."""
     minutes: int
@@ -142,6 +142,8 @@ KUBERNETES_PROVIDER: Final = Tool(
     ),
 )
 
+_KUBERNETES_VERSION: Final = "k8s.io/component-base/version"
+
 KUBE_APISERVER: Final = Tool(
     name="kube-apiserver",
     folders=kubernetes_assets,
@@ -151,6 +153,9 @@ KUBE_APISERVER: Final = Tool(
         module=HERE / "kube-apiserver",
         package=".",
         version_of="k8s.io/kubernetes",
+        # Clients ask for it: a chart may want a Kubernetes of some version.
+        linker_flags=f"-s -w -X {_KUBERNETES_VERSION}.gitVersion={{version}} "
+        f"-X {_KUBERNETES_VERSION}.gitMajor={{major}} -X {_KUBERNETES_VERSION}.gitMinor={{minor}}",
         minutes=5,
     ),
 )
@@ -186,7 +191,8 @@ def built_path(tool: Tool) -> Path | None:
     build = tool.build
     if build is None:
         return None
-    pins = hashlib.sha256((build.module / "go.sum").read_bytes()).hexdigest()[:12]
+    pinned = (build.module / "go.sum").read_bytes() + build.linker_flags.encode()
+    pins = hashlib.sha256(pinned).hexdigest()[:12]
     return cache_folder() / "tools" / f"{tool.name}-{build.version}-{pins}" / tool.name
 
 
@@ -233,7 +239,9 @@ def _build(tool: Tool, build: Build, target: Path) -> None:
     )
     partial = target.with_suffix(f".{os.getpid()}.partial")
     command = ["go", "build", "-trimpath"]
-    command += ["-ldflags", build.linker_flags.format(version=build.version)]
+    major, minor, *_ = build.version.removeprefix("v").split(".")
+    flags = build.linker_flags.format(version=build.version, major=major, minor=minor)
+    command += ["-ldflags", flags]
     command += ["-o", str(partial), build.package]
     begin = time.monotonic()
     try:
