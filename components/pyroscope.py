@@ -129,8 +129,15 @@ class Pyroscope(pulumi.ComponentResource):
             f"{name}-private-link-ready",
             Verb.AWAIT_PRIVATE_LINK,
             request,
+            # Runs after the endpoint's deletion and before the release's, which a stranger's
+            # connection would let wait in vain: Helm cannot name it.
+            delete=Verb.AWAIT_PRIVATE_LINK_UNUSED,
             triggers=[release.id, guard.id],
-            opts=pulumi.ResourceOptions(parent=self),
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # Deleted last, it would wait for the end of the new endpoint's connection.
+                delete_before_replace=True,
+            ),
         )
         # The service's name, not the address it has today.
         self.url = release.namespace.apply(

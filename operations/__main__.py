@@ -97,6 +97,12 @@ def _await_private_link(options: argparse.Namespace, session: Session) -> _Answe
     return _Answer(await_ready(_request(options, PrivateLinkRequest), session).to_json())
 
 
+def _await_private_link_unused(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.private_link import await_unused
+
+    return _Answer(await_unused(_request(options, PrivateLinkRequest), session).to_json())
+
+
 def _await_private_link_gone(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.private_link import await_gone
 
@@ -196,6 +202,12 @@ _COMMANDS = {
         "wait until the cloud controller has made a Private Link Service",
         _LINK_EXAMPLE + "await-private-link --deadline 300",
         _await_private_link,
+        deadline_option="--deadline",
+    ),
+    Verb.AWAIT_PRIVATE_LINK_UNUSED: _Command(
+        "wait until nothing is connected to a Private Link Service; name what is",
+        _LINK_EXAMPLE + "await-private-link-unused",
+        _await_private_link_unused,
         deadline_option="--deadline",
     ),
     Verb.APPROVE_PRIVATE_ENDPOINT: _Command(

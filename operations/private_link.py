@@ -10,7 +10,12 @@ from operations.azure import ResourceId, is_absent
 from operations.clock import PATIENCE
 from operations.documents import Document
 from operations.errors import ExitCode, OperationError
-from operations.requests import PrivateLinkRequest, ReadyPrivateLink, Released
+from operations.requests import (
+    PrivateLinkRequest,
+    ReadyPrivateLink,
+    Released,
+    UnusedPrivateLink,
+)
 from operations.session import Session
 
 PRIVATE_LINK_TYPE = "Microsoft.Network/privateLinkServices"
@@ -18,6 +23,9 @@ NETWORK_API = "2026-03-01"
 
 DEADLINE = 900.0
 """Seconds. The controller needs one to three minutes; a throttled subscription several more."""
+
+_UNUSED_DEADLINE = 300.0
+"""Seconds. A deleted endpoint's connection goes within a minute or two; a stranger's stays."""
 
 _FAILED_PATIENCE = 60.0
 """Seconds in which the controller may still mend a failed Private Link Service."""
@@ -66,6 +74,35 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
         raise
 
 
+def await_unused(request: PrivateLinkRequest, session: Session) -> UnusedPrivateLink:
+    """Wait until nothing is connected to the Private Link Service, or there is none.
+
+    Before its Service is deleted: with a connection left, that would only end at Helm's deadline,
+    which knows nothing of connections.
+
+    Raises:
+        OperationError: CONFLICT on expiry, naming the connections.
+    """
+    resource = ResourceId.parse(request.id, PRIVATE_LINK_TYPE)
+
+    def look() -> UnusedPrivateLink:
+        try:
+            service = read(session, resource)
+        except OperationError as error:
+            if is_absent(error):
+                return UnusedPrivateLink(id=request.id)
+            raise
+        if service.connections:
+            raise _in_use(resource, service)
+        return UnusedPrivateLink(id=request.id)
+
+    return session.clock.wait_for(
+        look,
+        what=f"the Private Link Service {resource.name} to be unused",
+        within=session.within(_UNUSED_DEADLINE),
+    )
+
+
 def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
     """Wait until Resource Manager answers 404 for the Private Link Service.
 
@@ -83,18 +120,8 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
             if is_absent(error):
                 return Released(id=request.id)
             raise
-        held_by = [_described(connection) for connection in service.connections]
-        if held_by:
-            raise OperationError(
-                ExitCode.CONFLICT,
-                f"the Private Link Service {resource.name} still exists, held by "
-                + "; ".join(held_by),
-                fix="delete the managed private endpoint behind it (Grafana workspace > Networking "
-                "> Managed private endpoint), or the connection itself: az network "
-                "private-link-service connection delete "
-                f"--id {service.connections[0].id}; then run it again",
-                transient=True,
-            )
+        if service.connections:
+            raise _in_use(resource, service)
         raise OperationError(
             ExitCode.CONFLICT,
             f"the Private Link Service {resource.name} still exists, with no connection to it",
@@ -173,6 +200,19 @@ def _connection(resource: ResourceId, found: Document) -> Connection:
 def _described(connection: Connection) -> str:
     said = f", {connection.description!r}" if connection.description else ""
     return f"{connection.endpoint_id or connection.name} ({connection.status}{said})"
+
+
+def _in_use(resource: ResourceId, service: PrivateLink) -> OperationError:
+    held_by = "; ".join(_described(connection) for connection in service.connections)
+    return OperationError(
+        ExitCode.CONFLICT,
+        f"the Private Link Service {resource.name} still exists, held by {held_by}",
+        fix="delete the managed private endpoint behind it (Grafana workspace > Networking "
+        "> Managed private endpoint), or the connection itself: az network "
+        "private-link-service connection delete "
+        f"--id {service.connections[0].id}; then run it again",
+        transient=True,
+    )
 
 
 def _group_of(resource: ResourceId) -> str:

@@ -37,6 +37,7 @@ class Verb(StrEnum):
     HOLD_PRIVATE_LINK = "hold-private-link"
     AWAIT_PRIVATE_LINK_GONE = "await-private-link-gone"
     AWAIT_PRIVATE_LINK = "await-private-link"
+    AWAIT_PRIVATE_LINK_UNUSED = "await-private-link-unused"
     APPROVE_PRIVATE_ENDPOINT = "approve-private-endpoint"
     APPLY_DATA_SOURCE = "apply-data-source"
     DELETE_DATA_SOURCE = "delete-data-source"
@@ -216,7 +217,8 @@ class PrivateLinkRequest(Message):
     """The Private Link Service that the AKS cloud controller makes from the Service.
 
     For the guard (``hold-private-link``, ``await-private-link-gone``) and the wait
-    (``await-private-link``). All of it is identity: a change of any part replaces the command.
+    (``await-private-link``, ``await-private-link-unused``). All of it is identity: a change of any
+    part replaces the command.
     """
 
     id: str
@@ -236,6 +238,12 @@ class ReadyPrivateLink(Message):
 
     id: str
     alias: str
+
+
+class UnusedPrivateLink(Message):
+    """``await-private-link-unused`` answers the id of what nothing is connected to."""
+
+    id: str
 
 
 class Released(Message):

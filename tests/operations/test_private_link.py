@@ -7,10 +7,11 @@ from operations.requests import PrivateLinkRequest, Verb
 from simulator.values import JsonObject, as_text
 from tests.operations.conftest import SUBSCRIPTION, Azure, Operations, assert_says
 
-READY, GONE, HOLD = (
+READY, GONE, HOLD, UNUSED = (
     Verb.AWAIT_PRIVATE_LINK,
     Verb.AWAIT_PRIVATE_LINK_GONE,
     Verb.HOLD_PRIVATE_LINK,
+    Verb.AWAIT_PRIVATE_LINK_UNUSED,
 )
 LINK = ".*/privateLinkServices/[^/]+"
 ABSENT: JsonObject = {"error": {"code": "ResourceNotFound", "message": "was not found"}}
@@ -256,3 +257,36 @@ def test_a_machine_without_an_identity_is_told_to_sign_in(
     result = operations(READY, request_for(link_id))
     assert result.exit_code == ExitCode.NOT_AUTHENTICATED
     assert_says(result.stderr, ["no credential", "az login"])
+
+
+def test_a_link_that_nothing_is_connected_to_or_that_is_not_there_is_unused(
+    azure: Azure, operations: Operations
+) -> None:
+    for link_id in (azure.private_link_id(), azure.expose()):
+        assert operations.succeed(UNUSED, request_for(link_id)).answer == {"id": link_id}
+
+
+def test_a_link_in_use_is_waited_for_and_then_told_with_who_uses_it(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    azure.connect(link_id, "stranger", "me too")
+    result = operations(UNUSED, request_for(link_id))
+    assert result.exit_code == ExitCode.CONFLICT
+    assert_says(
+        result.stderr,
+        [
+            "after 300 s",
+            "/privateEndpoints/grafana-grafana-dev-stranger",
+            "'me too'",
+            "az network private-link-service connection delete",
+        ],
+    )
+
+
+def test_a_link_that_may_not_be_read_does_not_count_as_unused(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    azure.fault("GET", LINK, {"status": 403, "body": FORBIDDEN}, count=None)
+    assert operations(UNUSED, request_for(link_id)).exit_code == ExitCode.FORBIDDEN

@@ -127,7 +127,9 @@ def test_the_private_links_id_is_known_only_after_the_wait() -> None:
     recorded = deploy()
     ready = recorded.named(READY)
     assert ready.inputs["create"] == command_line(Verb.AWAIT_PRIVATE_LINK)
-    assert "delete" not in ready.inputs
+    # Before the release goes, nothing may be connected any more.
+    assert ready.inputs["delete"] == command_line(Verb.AWAIT_PRIVATE_LINK_UNUSED)
+    assert ready.delete_before_replace
     assert {"pyroscope-release", GUARD} <= ready.depends_on
     assert recorded.outputs["pyroscope"]["privateLinkId"] == LINK_ID
 
