@@ -35,6 +35,13 @@ class CollectionArgs:
     """The cluster whose metrics are collected, and the names of what does it."""
 
     cluster_id: pulumi.Input[str]
+    cluster_location: str
+    """Region, e.g. ``westeurope``."""
+    private_cluster: bool
+    """Whether the cluster's API server is private."""
+    configuration_endpoint_name: str
+    """Data collection endpoint in the cluster's region, where that is not the workspace's; at most
+    44 characters."""
     endpoint_name: str
     """Data collection endpoint, at most 44 characters."""
     rule_name: str
@@ -108,15 +115,7 @@ def _collect(
     location: str,
 ) -> None:
     opts = pulumi.ResourceOptions(parent=parent)
-    endpoint = monitor.DataCollectionEndpoint(
-        f"{name}-endpoint",
-        data_collection_endpoint_name=collection.endpoint_name,
-        resource_group_name=args.resource_group_name,
-        location=location,
-        kind=monitor.KnownDataCollectionEndpointResourceKind.LINUX,
-        tags=args.tags,
-        opts=opts,
-    )
+    endpoint = _endpoint(f"{name}-endpoint", args, collection.endpoint_name, location, opts)
     rule = monitor.DataCollectionRule(
         f"{name}-rule",
         data_collection_rule_name=collection.rule_name,
@@ -136,7 +135,6 @@ def _collect(
         tags=args.tags,
         opts=opts,
     )
-    # Two associations: one with a rule and an endpoint is refused (azure-cli 28338).
     monitor.DataCollectionRuleAssociation(
         f"{name}-rule-association",
         association_name=collection.rule_name,
@@ -144,10 +142,43 @@ def _collect(
         data_collection_rule_id=rule.id,
         opts=opts,
     )
+    elsewhere = collection.cluster_location != location
+    if not elsewhere and not collection.private_cluster:
+        # Not needed, and in the way: a cluster has one association of that name, and may have it
+        # for its logs.
+        return
+    if elsewhere:
+        # The agents read their configuration in the cluster's own region.
+        endpoint = _endpoint(
+            f"{name}-configuration-endpoint",
+            args,
+            collection.configuration_endpoint_name,
+            collection.cluster_location,
+            opts,
+        )
+    # An association of its own: one with a rule and an endpoint is refused (azure-cli 28338).
     monitor.DataCollectionRuleAssociation(
         f"{name}-endpoint-association",
         association_name=ENDPOINT_ASSOCIATION,
         resource_uri=collection.cluster_id,
         data_collection_endpoint_id=endpoint.id,
+        opts=opts,
+    )
+
+
+def _endpoint(
+    name: str,
+    args: ManagedPrometheusArgs,
+    endpoint_name: str,
+    location: str,
+    opts: pulumi.ResourceOptions,
+) -> monitor.DataCollectionEndpoint:
+    return monitor.DataCollectionEndpoint(
+        name,
+        data_collection_endpoint_name=endpoint_name,
+        resource_group_name=args.resource_group_name,
+        location=location,
+        kind=monitor.KnownDataCollectionEndpointResourceKind.LINUX,
+        tags=args.tags,
         opts=opts,
     )

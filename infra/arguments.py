@@ -138,6 +138,7 @@ def prometheus(
 ) -> ManagedPrometheusArgs:
     """The workspace for metrics, found or made, and how they get there."""
     found, create = stack.existing.workspace, settings.create
+    cluster = stack.existing.cluster
     existing = collection = None
     if found is not None:
         existing = ExistingWorkspaceArgs(
@@ -148,6 +149,9 @@ def prometheus(
     if settings.collect:
         collection = CollectionArgs(
             cluster_id=aks.id,
+            cluster_location=stack.cluster_location,
+            private_cluster=cluster is not None and cluster.private_api_server,
+            configuration_endpoint_name=stack.names.configuration_endpoint,
             endpoint_name=stack.names.data_collection_endpoint,
             rule_name=stack.names.data_collection_rule,
         )

@@ -37,6 +37,8 @@ class Names:
     """Azure Monitor workspace: 4 to 63 letters, digits, hyphens."""
     data_collection_endpoint: str
     """Data collection endpoint: 3 to 44 characters."""
+    configuration_endpoint: str
+    """Data collection endpoint in the cluster's region, if that is another: 3 to 44 characters."""
     data_collection_rule: str
     """Data collection rule: at most 64 characters."""
     dns_prefix: str
@@ -68,6 +70,7 @@ def names_for(project: str, stack: str, subscription_id: str = "") -> Names:
         grafana=named("g", 23, _digest(project, stack, subscription_id.lower())),
         workspace=named("amw", 63),
         data_collection_endpoint=named("dce", 44),
+        configuration_endpoint=named("dce-config", 44),
         data_collection_rule=named("dcr", 64),
         dns_prefix=named("gpuobs", 54),
         request_message=" ".join(

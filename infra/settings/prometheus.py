@@ -63,7 +63,9 @@ class AzureMonitorWorkspaceSettings(Section):
     create: NewAzureMonitorWorkspace | None = None
     """A workspace that the stack makes, and deletes with its metrics; `{}` for the defaults."""
     collect: bool = True
-    """Wire the cluster's collection rules (endpoint, rule, associations) to the workspace."""
+    """Wire the cluster's collection rules (endpoint, rule, associations) to the workspace. Write
+    `false` where they are wired already, for example by `az aks update
+    --enable-azure-monitor-metrics` with the same workspace: metrics would be taken in twice."""
 
     def broken_rules(self) -> Iterable[Broken]:
         """Either an existing workspace or a new one."""

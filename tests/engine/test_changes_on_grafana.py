@@ -18,7 +18,6 @@ DASHBOARD = "dashboard-dashboard"
 COLLECTION = [
     "prometheus-endpoint",
     "prometheus-rule",
-    "prometheus-endpoint-association",
     "prometheus-rule-association",
 ]
 OWN_DASHBOARD = "tests/dashboards/golden-without-metrics.json"

@@ -105,7 +105,6 @@ def test_the_agent_is_installed_after_the_nodes_and_the_rules(dev: Life) -> None
     assert agent.started >= pool.ended
     made = order(dev.interrupted)
     assert _before(made, "+ prometheus-rule-association", "+ inspektor-gadget-extension")
-    assert _before(made, "+ prometheus-endpoint-association", "+ inspektor-gadget-extension")
     assert _before(made, "+ inspektor-gadget-namespace", "+ inspektor-gadget-extension")
 
 

@@ -566,6 +566,16 @@ def test_collection_rules_name_what_exists_and_associations_name_one_thing(azure
     assert azure.call("DELETE", rule).status_code == 409
 
 
+def test_an_endpoint_is_associated_with_what_is_in_its_own_region(azure: Azure) -> None:
+    endpoint = f"{INSIGHTS}/dataCollectionEndpoints/dce-north"
+    azure.put(endpoint, {"location": "northeurope", "kind": "Linux", "properties": {}})
+    below = f"{CLUSTER}/providers/Microsoft.Insights/dataCollectionRuleAssociations"
+    body = {"properties": {"dataCollectionEndpointId": endpoint}}
+    refused = azure.call("PUT", f"{below}/configurationAccessEndpoint", body)
+    assert refused.status_code == 400
+    assert "one region" in refused.text
+
+
 def assign(azure: Azure, scope: str, role: str, principal: str, **more: object) -> httpx.Response:
     definition = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/{role}"
     name = uuid.uuid5(uuid.NAMESPACE_URL, f"{scope}{role}{principal}")

@@ -24,7 +24,12 @@ ARGS = ManagedPrometheusArgs(
     location="westeurope",
     workspace_name="amw-new",
     collection=CollectionArgs(
-        cluster_id=answers.CLUSTER_ID, endpoint_name="dce-dev", rule_name="dcr-dev"
+        cluster_id=answers.CLUSTER_ID,
+        cluster_location="westeurope",
+        private_cluster=False,
+        configuration_endpoint_name="dce-config-dev",
+        endpoint_name="dce-dev",
+        rule_name="dcr-dev",
     ),
     tags={"a": "b"},
 )
@@ -58,7 +63,7 @@ def test_an_existing_workspace_is_left_alone_and_its_region_is_the_rules() -> No
     recorded = deploy(existing=EXISTING, workspace_name=None)
     assert recorded.of_type(WORKSPACE) == []
     assert recorded.only(RULE).inputs["location"] == "northeurope"
-    assert recorded.only(ENDPOINT).inputs["location"] == "northeurope"
+    assert recorded.named("prometheus-endpoint").inputs["location"] == "northeurope"
     assert recorded.outputs["prometheus"]["queryEndpoint"] == "https://query"
 
 
@@ -79,8 +84,10 @@ def test_the_rule_forwards_prometheus_metrics_through_the_endpoint_into_the_work
 
 @pytest.mark.handles("association-with-both")
 def test_the_rule_and_the_endpoint_are_associated_apart() -> None:
+    collection = replace(ARGS.collection, private_cluster=True) if ARGS.collection else None
     rule, endpoint = sorted(
-        deploy().of_type(ASSOCIATION), key=lambda one: "dataCollectionRuleId" not in one.inputs
+        deploy(collection=collection).of_type(ASSOCIATION),
+        key=lambda one: "dataCollectionRuleId" not in one.inputs,
     )
     assert rule.inputs == {
         "associationName": "dcr-dev",
@@ -92,6 +99,23 @@ def test_the_rule_and_the_endpoint_are_associated_apart() -> None:
         "resourceUri": answers.CLUSTER_ID,
         "dataCollectionEndpointId": "prometheus-endpoint-id",
     }
+
+
+def test_a_public_cluster_in_the_workspaces_region_needs_no_endpoint_of_its_own() -> None:
+    recorded = deploy()
+    assert recorded.only(ASSOCIATION).inputs["associationName"] == "dcr-dev"
+    assert recorded.only(ENDPOINT).inputs["dataCollectionEndpointName"] == "dce-dev"
+
+
+def test_a_cluster_in_another_region_is_configured_through_an_endpoint_there() -> None:
+    recorded = deploy(existing=EXISTING, workspace_name=None)
+    there = recorded.named("prometheus-configuration-endpoint").inputs
+    assert there["dataCollectionEndpointName"] == "dce-config-dev"
+    assert there["location"] == "westeurope"
+    association = recorded.named("prometheus-endpoint-association").inputs
+    assert association["dataCollectionEndpointId"] == "prometheus-configuration-endpoint-id"
+    rule = recorded.only(RULE).inputs
+    assert rule["dataCollectionEndpointId"] == "prometheus-endpoint-id"
 
 
 def test_without_collection_there_is_neither_rule_nor_association() -> None:

@@ -21,6 +21,7 @@ LIMITS = {
     "grafana": r"[a-zA-Z][-a-zA-Z0-9]{0,21}[a-zA-Z0-9]",
     "workspace": r"[a-zA-Z0-9][-a-zA-Z0-9]{2,61}[a-zA-Z0-9]",
     "data_collection_endpoint": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,42}[a-zA-Z0-9]",
+    "configuration_endpoint": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,42}[a-zA-Z0-9]",
     "data_collection_rule": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,62}[a-zA-Z0-9]",
     "dns_prefix": r"[a-zA-Z0-9][-a-zA-Z0-9]{0,52}[a-zA-Z0-9]",
     "request_message": r"[\x20-\x7e]{1,140}",

@@ -220,8 +220,17 @@ class DataCollectionRuleAssociations(ResourceType):
                 "An association with an endpoint, and only that, is named "
                 f"'{ENDPOINT_ASSOCIATION}'."
             )
-        if self.world.get(rule or endpoint) is None:
+        found = self.world.get(rule or endpoint)
+        if found is None:
             raise _invalid(f"'{rule or endpoint}' was not found.")
+        scope = self.world.get(new.id.partition("/providers/Microsoft.Insights/")[0])
+        if endpoint and scope is not None:
+            here, there = (as_text(one.body.get("location")) for one in (scope, found))
+            if here.lower() != there.lower():
+                raise _invalid(
+                    f"Data collection endpoint '{found.name}' is in {there}; the resource it is "
+                    f"associated with is in {here}. Both must be in one region."
+                )
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """In effect at once."""
