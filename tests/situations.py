@@ -28,7 +28,7 @@ class Situation:
 TRAPS = {
     "no-pending-connection-still-success": Situation(
         "procedure",
-        "a fixed sleep, then the first pending connection: none yet, approves nothing, says success",
+        "a fixed sleep, then the first pending connection: none yet, approves nothing, succeeds",
         "polled with a deadline; exactly one match; says what was seen",
     ),
     "connection-matched-by-prefix": Situation(
@@ -51,7 +51,7 @@ TRAPS = {
     ),
     "missing-prerequisites": Situation(
         "procedure",
-        "registrations, metrics add-on, Grafana tier, roles, rights on the nodes' group are assumed",
+        "registrations, metrics add-on, Grafana tier, roles, rights on the node group are assumed",
         "looked up before the first resource; one message with every fault and its fix",
     ),
     "filesystem-storage-not-writable": Situation(
