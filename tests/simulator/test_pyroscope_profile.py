@@ -169,7 +169,9 @@ def test_the_key_value_cache_is_allocated_by_native_code_below_its_function() ->
         if "GPUModelRunner > _allocate_kv_cache_tensors" in observed.stack
     ]
     assert [observed.bytes for observed in found] == [KV_CACHE_BYTES] == [55_100_000_000]
-    native = found[0].stack[found[0].stack.index("GPUModelRunner > _allocate_kv_cache_tensors") + 1 :]
+    native = found[0].stack[
+        found[0].stack.index("GPUModelRunner > _allocate_kv_cache_tensors") + 1 :
+    ]
     assert native
     assert all("+0x" in frame or frame.startswith("0x") for frame in native)
 
