@@ -11,7 +11,7 @@ from tests.engine.changes import STACK, Change, apply, check, order, touched
 from tests.engine.simulation import Simulation
 from tests.simulator.azure import CLUSTER
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("changes-in-the-cluster")]
+pytestmark = pytest.mark.engine
 
 RELEASE = "pyroscope-release"
 GUARD = "pyroscope-private-link-guard"

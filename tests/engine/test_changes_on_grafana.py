@@ -10,7 +10,7 @@ from simulator.values import JsonObject, as_object, as_objects, as_text, dig
 from tests.engine.changes import STACK, Change, apply, check, order, touched
 from tests.engine.simulation import Simulation
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("changes-on-grafana")]
+pytestmark = pytest.mark.engine
 
 PROFILES = "data-sources-pyroscope"
 METRICS = "data-sources-prometheus"

@@ -11,7 +11,7 @@ from tests.engine.portal import portal_of
 from tests.engine.simulation import Outcome, Simulation
 from tests.simulator.azure import CLUSTER, Kubernetes
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("existing-things")]
+pytestmark = pytest.mark.engine
 
 STACK = "dev"
 SOMEBODYS_SOURCE = {

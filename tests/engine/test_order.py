@@ -16,7 +16,7 @@ from simulator.values import JsonObject, as_objects, dig
 from tests.engine.changes import order
 from tests.engine.simulation import Outcome, Simulation
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("order")]
+pytestmark = pytest.mark.engine
 
 STACK = "dev"
 LATENCY = 0.01
