@@ -18,7 +18,7 @@ from components.options import deleted_with
 
 if TYPE_CHECKING:
     # The module takes longer to import than everything else here.
-    from pulumi_kubernetes.core.v1 import ContainerArgsDict, TolerationArgsDict
+    from pulumi_kubernetes.core.v1 import ContainerArgsDict, EnvVarArgsDict, TolerationArgsDict
 
 DEVICE_PLUGIN_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
 DEVICE_PLUGIN_NAMESPACE = "kube-system"
@@ -234,11 +234,12 @@ def _device_plugin(
 
 
 def _device_plugin_container(*, sliced: bool) -> "ContainerArgsDict":
+    # A node whose driver is still being installed must not be given up.
+    environment: Sequence[EnvVarArgsDict] = [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
     container: ContainerArgsDict = {
         "name": "nvidia-device-plugin",
         "image": DEVICE_PLUGIN_IMAGE,
-        # A node whose driver is still being installed must not be given up.
-        "env": [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}],
+        "env": environment,
         "security_context": {
             "allow_privilege_escalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -249,6 +250,7 @@ def _device_plugin_container(*, sliced: bool) -> "ContainerArgsDict":
         # Each slice is advertised as a GPU of its own; reading how a GPU is sliced takes more
         # rights.
         container["args"] = ["--mig-strategy=single"]
+        container["env"] = [*environment, {"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"}]
         container["security_context"] = {"capabilities": {"add": ["SYS_ADMIN"]}}
     return container
 

@@ -91,7 +91,7 @@ def matching_connection(
             f"{request.endpoint_name}; none was approved.",
             why="; ".join(f"{one.name} from {one.endpoint_id}" for one in matching),
             fix="delete the ones that are not this stack's: az network private-link-service "
-            "connection delete --id <id>",
+            "connection delete --ids <id>",
         )
     return matching[0] if matching else None
 
@@ -230,7 +230,7 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
             ExitCode.NOT_FOUND,
             f"state {status or 'unknown'}, "
             + ("no private address yet" if status == "Approved" else "Grafana not refreshed yet"),
-            fix=f"az rest --method post --url {managed_endpoint.refresh_url(request)}; "
+            fix=f'az rest --method post --url "{managed_endpoint.refresh_url(request)}"; '
             "then run it again",
             transient=True,
         )

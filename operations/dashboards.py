@@ -17,6 +17,8 @@ from operations.session import Session, is_token_of, token_at_end
 ROLE = "Grafana Editor"
 
 _MESSAGE_PREFIX = "gpuobs "
+_GENERAL = "general"
+"""The uid that some releases of Grafana give to no folder; others leave it empty."""
 
 
 def apply(request: DashboardRequest, session: Session) -> AppliedDashboard:
@@ -71,7 +73,8 @@ def observed_token(request: DashboardRequest, grafana: Grafana) -> str | None:
     live = _by_uid(grafana, request.uid)
     if live is None or not ownership.owns_tags(request.owner, _tags(live)):
         return None
-    if live.text("meta", "folderUid") != (request.folder_uid or ""):
+    folder = live.text("meta", "folderUid")
+    if (folder if folder != _GENERAL else "") != (request.folder_uid or ""):
         return None
     token = _newest_token(grafana, request.uid)
     return token if is_token_of(token, request) else None

@@ -94,8 +94,8 @@ def how_to_replace(request: ApprovalRequest) -> str:
     """What a person does about an endpoint that cannot be approved any more."""
     return (
         "delete the endpoint, then let `pulumi up --refresh` make and approve a new one: "
-        f"az rest --method delete --url https://management.azure.com{request.grafana_id}"
-        f"/managedPrivateEndpoints/{request.endpoint_name}?api-version={DASHBOARD_API}"
+        f'az rest --method delete --url "https://management.azure.com{request.grafana_id}'
+        f'/managedPrivateEndpoints/{request.endpoint_name}?api-version={DASHBOARD_API}"'
     )
 
 

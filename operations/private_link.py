@@ -210,7 +210,7 @@ def _in_use(resource: ResourceId, service: PrivateLink) -> OperationError:
         fix="delete the managed private endpoint behind it (Grafana workspace > Networking "
         "> Managed private endpoint), or the connection itself: az network "
         "private-link-service connection delete "
-        f"--id {service.connections[0].id}; then run it again",
+        f"--ids {service.connections[0].id}; then run it again",
         transient=True,
     )
 

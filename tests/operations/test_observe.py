@@ -177,6 +177,20 @@ def test_a_dashboard_edited_by_hand_has_another_token_until_it_is_put_back(
     assert tokens(operations, asked(azure)) == found
 
 
+def test_no_folder_that_grafana_calls_general_is_no_folder(
+    azure: Azure, operations: Operations
+) -> None:
+    request = ObserveRequest(
+        dashboards={"dashboard": dashboard(azure, folder_uid=None, folder_title=None)}
+    )
+    settled = tokens(operations, request)["dashboard"]
+    wanted = request.dashboards["dashboard"]
+    operations.succeed(Verb.APPLY_DASHBOARD, wanted, observed=settled)
+    patch = {"meta": {"folderUid": "general"}}
+    azure.fault("GET", f".*{DASHBOARD_PATH}", {"patch": patch}, count=None)
+    assert tokens(operations, request)["dashboard"] == settled
+
+
 def test_a_dashboard_moved_to_another_folder_has_another_token(
     azure: Azure, operations: Operations
 ) -> None:

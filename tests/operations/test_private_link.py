@@ -220,7 +220,7 @@ def test_a_link_that_stays_is_told_with_the_connection_that_holds_it(
             "after 60 s",
             "/privateEndpoints/grafana-grafana-dev-other-endpoint (Pending",
             "somebody else's request",
-            f"--id {connection['id']}",
+            f"--ids {connection['id']}",
         ],
     )
 

@@ -7,12 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tools import provide
-from tools.provide import PULUMI, ToolError, built_path, main, pulumi_is_recent
+from tools.provide import PULUMI, PULUMI_AT_LEAST, ToolError, built_path, main, pulumi_is_recent
 
 assert PULUMI.build is not None
 BUILD = PULUMI.build
+ROOT = Path(__file__).parents[2]
 ADVICE = "https://www.pulumi.com/docs/iac/download-install/"
 
 
@@ -45,6 +47,12 @@ while [ $# -gt 1 ]; do [ "$1" = -o ] && target=$2; shift; done
 printf '#!/bin/sh\\necho v9.9.9\\n' > "$target"; chmod +x "$target"
 {after}"""
     executable(machine / "go", script)
+
+
+def test_the_project_asks_for_the_pulumi_that_the_tools_provide() -> None:
+    project = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())
+    least = ".".join(map(str, PULUMI_AT_LEAST))
+    assert project["requiredPulumiVersion"] == f">={least}.0"
 
 
 @pytest.mark.parametrize(

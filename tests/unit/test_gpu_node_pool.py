@@ -171,6 +171,8 @@ def test_the_device_plugins_image_is_one_version() -> None:
 def test_slices_are_advertised_as_gpus() -> None:
     (container,) = pod_of(deploy(mig_profile="MIG1g"))["containers"]
     assert container["args"] == ["--mig-strategy=single"]
+    assert {"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"} in container["env"]
+    assert container["securityContext"] == {"capabilities": {"add": ["SYS_ADMIN"]}}
 
 
 def test_without_the_device_plugin_there_is_none() -> None:
