@@ -165,7 +165,8 @@ class Azure:
 
     def follow(self, operation_url: str, action: str) -> Document:
         """The status document of a long-running operation that this ARM itself named."""
-        if not operation_url.startswith(f"{self.arm_url}/"):
+        # Some services write the port that goes without saying.
+        if not operation_url.startswith((f"{self.arm_url}/", f"{self.arm_url}:443/")):
             # The bearer token would go with it.
             return Document({})
         request = HttpRequest("GET", operation_url)
