@@ -94,6 +94,8 @@ class SurveyRequest(Message):
     cluster_id: str | None = None
     grafana_id: str | None = None
     workspace_id: str | None = None
+    collection_rule_id: str | None = None
+    """This stack's own data collection rule from the cluster to the workspace: are there others?"""
     resource_group: str | None = None
     """An existing group for this stack's own resources."""
     gpu_vm_size: str | None = None
@@ -196,6 +198,8 @@ class Survey(Message):
     cluster: ClusterFacts = ClusterFacts(presence=Presence.NOT_ASKED)
     grafana: GrafanaFacts = GrafanaFacts(presence=Presence.NOT_ASKED)
     workspace: WorkspaceFacts = WorkspaceFacts(presence=Presence.NOT_ASKED)
+    other_collection_rules: tuple[str, ...] = ()
+    """Ids of the rules, besides this stack's, that bring the cluster's metrics to the workspace."""
     resource_group: Presence = Presence.NOT_ASKED
     resource_group_location: str = ""
     may_approve: bool | None = None

@@ -47,6 +47,7 @@ _PROVIDER_API = "2021-04-01"
 _AUTHORIZATION_API = "2022-04-01"
 _USAGE_API = "2024-07-01"
 _SKU_API = "2021-07-01"
+_INSIGHTS_API = "2022-06-01"
 
 T = TypeVar("T")
 
@@ -90,6 +91,9 @@ class _Surveyor:
         grafana = self._start(self._grafana, request.grafana_id)
         workspace = self._start(self._workspace, request.workspace_id)
         group = self._start(self._group, request.resource_group)
+        other_rules = self._start(
+            self._other_rules, request.cluster_id if request.collection_rule_id else None
+        )
         quota = self._start(self._quota, request.gpu_vm_size)
         namespaces = {name: self._start(self._is_unregistered, name) for name in request.namespaces}
         roles = self._start(
@@ -127,6 +131,7 @@ class _Surveyor:
                     else MONITORING_DATA_READER in reader_roles
                 }
             ),
+            other_collection_rules=_result(other_rules, ()),
             resource_group=group_presence,
             resource_group_location=group_location,
             registry_login_file=login_file(request.chart_registry)
@@ -234,6 +239,31 @@ class _Surveyor:
             location=found.text("location"),
             query_endpoint=found.text("properties", "metrics", "prometheusQueryEndpoint"),
         )
+
+    def _other_rules(self, cluster_id: str) -> tuple[str, ...]:
+        """Rules of others that forward the cluster's metrics; those not readable do not count."""
+        own = (self._request.collection_rule_id or "").lower()
+        insights = f"{cluster_id}/providers/Microsoft.Insights"
+        try:
+            associations = self._get_all(
+                f"{insights}/dataCollectionRuleAssociations", _INSIGHTS_API
+            )
+        except OperationError:
+            return ()
+        rules = (one.text("properties", "dataCollectionRuleId") for one in associations)
+        return tuple(
+            rule for rule in rules if rule and rule.lower() != own and self._forwards(rule)
+        )
+
+    def _forwards(self, rule_id: str) -> bool:
+        """Whether the rule's destinations include the workspace."""
+        workspace = (self._request.workspace_id or "").lower()
+        try:
+            rule = self._get(rule_id, _INSIGHTS_API)
+        except OperationError:
+            return False
+        accounts = rule.child("properties").child("destinations").children("monitoringAccounts")
+        return any(one.text("accountResourceId").lower() == workspace for one in accounts)
 
     def _group(self, name: str) -> tuple[Presence, str]:
         try:

@@ -112,6 +112,17 @@ def check_workspace(place: Place, survey: Survey) -> Iterator[Finding]:
         )
 
 
+def check_collection(place: Place, survey: Survey) -> Iterator[Finding]:
+    """Whether the cluster's metrics reach the workspace by another rule than this stack's."""
+    if survey.other_collection_rules:
+        yield (
+            f"The cluster's metrics go to Azure Monitor workspace {place.name} already, by "
+            f"{' and '.join(survey.other_collection_rules)}. This stack's own rule takes them in "
+            "(and bills them) a second time; without it: gpuobs:prometheus.azureMonitorWorkspace: "
+            "{ collect: false }"
+        )
+
+
 def _major(grafana: GrafanaFacts) -> int | None:
     text = grafana.major_version.partition(".")[0]
     return int(text) if text.isdecimal() else None

@@ -11,7 +11,12 @@ from infra.preflight.cluster import (
     check_quota,
 )
 from infra.preflight.finding import Finding, Place
-from infra.preflight.grafana import check_caller, check_grafana, check_workspace
+from infra.preflight.grafana import (
+    check_caller,
+    check_collection,
+    check_grafana,
+    check_workspace,
+)
 from infra.settings import AzureMonitorMetrics, Settings
 from operations.requests import (
     ClusterFacts,
@@ -112,6 +117,7 @@ def _workspace(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
         yield absence
     elif workspace.presence is Presence.FOUND:
         yield from check_workspace(place, survey)
+        yield from check_collection(place, survey)
 
 
 # --- the subscription, the caller, the group ---------------------------------------------------

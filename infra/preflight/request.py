@@ -10,6 +10,7 @@ from operations.requests import SurveyRequest
 
 GRAFANA = "Microsoft.Dashboard/grafana"
 MONITOR_WORKSPACE = "Microsoft.Monitor/accounts"
+COLLECTION_RULE = "Microsoft.Insights/dataCollectionRules"
 
 
 class ClientConfig(Protocol):
@@ -65,6 +66,9 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
             MONITOR_WORKSPACE,
             workspace.existing.name,
         ),
+        collection_rule_id=None
+        if workspace is None or workspace.existing is None or not workspace.collect
+        else resource_id(subscription, own_group, COLLECTION_RULE, names.data_collection_rule),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
         gpu_node_count=most_nodes(settings.gpu_pool) if settings.gpu_pool.enabled else 0,

@@ -14,6 +14,7 @@ from tests.operations.conftest import (
     GRAFANA_ADMIN,
     GRAFANA_ID,
     GRAFANA_VIEWER,
+    GROUP_ID,
     SUBSCRIPTION,
     WORKSPACE_ID,
     Azure,
@@ -91,6 +92,48 @@ def test_everything_that_exists_is_found_with_its_facts(
     assert found.cores_per_node == 4
     assert found.quota_limit == 350
     assert found.quota_used == 0
+
+
+def associate(azure: Azure, name: str, workspace: str = WORKSPACE_ID) -> str:
+    """A rule that brings the cluster's metrics to ``workspace``; its id."""
+    insights = "providers/Microsoft.Insights"
+    rule = f"{GROUP_ID}/{insights}/dataCollectionRules/{name}"
+    stream = ["Microsoft-PrometheusMetrics"]
+    properties = {
+        "dataSources": {"prometheusForwarder": [{"name": "p", "streams": stream}]},
+        "destinations": {"monitoringAccounts": [{"name": "m", "accountResourceId": workspace}]},
+        "dataFlows": [{"streams": stream, "destinations": ["m"]}],
+    }
+    body = {"location": "westeurope", "kind": "Linux", "properties": properties}
+    azure.arm("PUT", rule, "2022-06-01", body)
+    link = {"properties": {"dataCollectionRuleId": rule}}
+    path = f"{CLUSTER_ID}/{insights}/dataCollectionRuleAssociations/{name}"
+    azure.arm("PUT", path, "2022-06-01", link)
+    return rule
+
+
+def test_other_rules_into_the_same_workspace_are_found(
+    azure: Azure, operations: Operations
+) -> None:
+    own, by_hand = associate(azure, "dcr-dev"), associate(azure, "MSProm-westeurope-aks-dev")
+    found = survey(operations, collection_rule_id=own.upper())
+    assert found.other_collection_rules == (by_hand,)
+    assert survey(operations).other_collection_rules == (), "nobody asked"
+
+
+def test_a_rule_that_may_not_be_read_is_not_counted(azure: Azure, operations: Operations) -> None:
+    by_hand = associate(azure, "MSProm-westeurope-aks-dev")
+    refusal = {"error": {"code": "AuthorizationFailed", "message": "no"}}
+    azure.fault("GET", f".*{by_hand}", {"status": 403, "body": refusal}, count=None)
+    found = survey(operations, collection_rule_id=f"{by_hand}-own")
+    assert found.other_collection_rules == ()
+
+
+def test_a_rule_into_another_workspace_is_no_matter(azure: Azure, operations: Operations) -> None:
+    other = f"{GROUP_ID}/providers/Microsoft.Monitor/accounts/amw-other"
+    azure.arm("PUT", other, "2023-04-03", {"location": "westeurope"})
+    rule = associate(azure, "MSProm-westeurope-aks-dev", other)
+    assert survey(operations, collection_rule_id=f"{rule}-own").other_collection_rules == ()
 
 
 def test_surveying_twice_answers_the_same_and_changes_nothing(

@@ -335,6 +335,22 @@ def test_a_workspace_that_gets_no_metrics_is_warned_of() -> None:
     assert not judged(survey, settings()).warnings, "nobody asked for metrics"
 
 
+def test_metrics_that_arrive_by_another_rule_already_are_warned_of() -> None:
+    by_hand = f"{GROUP}/providers/Microsoft.Insights/dataCollectionRules/MSProm-westeurope-aks"
+    (warning,) = judged(with_facts(other_collection_rules=(by_hand,))).warnings
+
+    assert by_hand in warning
+    assert "collect: false" in warning
+
+
+def test_other_rules_are_asked_for_only_where_the_stack_makes_one() -> None:
+    assert (asked(settings(WITH_METRICS)).collection_rule_id or "").startswith(GROUP)
+    existing = {"name": "amw-dev", "resourceGroup": "rg-dev"}
+    wired = {"azureMonitorWorkspace": {"existing": existing, "collect": False}}
+    assert asked(settings(prometheus=wired)).collection_rule_id is None
+    assert asked(settings()).collection_rule_id is None
+
+
 # --- the cluster -------------------------------------------------------------------------------
 
 
