@@ -191,9 +191,10 @@ class Mirror:
         """
         local = cluster.objects.get(key)
         self._seen[key] = manifest
-        if base is None or local is None:
-            if base is None:
-                cluster.objects[key] = _shown(manifest)
+        if local is None and base is not None:
+            return
+        if local is None or base is None:
+            cluster.objects[key] = _shown(manifest)
             return
         merged = as_object(merge_patch(_shown(manifest), difference(_own(base), _own(local))))
         if state.metadata(local).get("deletionTimestamp"):
@@ -237,9 +238,9 @@ class Mirror:
         if before is None:
             made = _own(cluster.objects[key])
             made.pop("status", None)
-            answer = await self._client.create(kind.path(_namespace(made)), made)
-            self._adopt(cluster, key, answer, made)
-            before = answer
+            before = await self._client.create(kind.path(_namespace(made)), made)
+            self._adopt(cluster, key, before, made)
+            self._look_again()
         path = _path(kind, before)
         local = cluster.objects.get(key)
         if local is None:
@@ -251,8 +252,16 @@ class Mirror:
         for part, at in ((patch, path), ({"status": status} if status else {}, f"{path}/status")):
             if part:
                 base = as_object(merge_patch(before, part))
-                before = await self._client.patch(at, part)
-                self._adopt(cluster, key, before, base)
+                after = await self._client.patch(at, part)
+                self._adopt(cluster, key, after, base)
+                if _generation(after) != _generation(before):
+                    self._look_again()
+                before = after
+
+    def _look_again(self) -> None:
+        """Let the controllers see the new generation, which they confirm in the status."""
+        self._world.touch()
+        self._wake.set()
 
     async def _release(self, kind: Kind, key: str) -> None:
         """Let go of an object that is being deleted, as Kubernetes' own controllers would."""
@@ -399,6 +408,10 @@ def _namespace(manifest: JsonObject) -> str:
 
 def _uid(manifest: JsonObject) -> str:
     return as_text(dig(manifest, "metadata", "uid"))
+
+
+def _generation(manifest: JsonObject) -> object:
+    return dig(manifest, "metadata", "generation")
 
 
 def _version(manifest: JsonObject) -> int:

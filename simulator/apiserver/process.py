@@ -91,9 +91,11 @@ class ApiServer:
 
     async def stop(self) -> None:
         """End both programs, the API server first; what they stored stays."""
+        one_died = any(child.returncode is not None for child in self._children.values())
         for child in reversed(self._children.values()):
             with contextlib.suppress(ProcessLookupError):
-                child.terminate()
+                # An API server that is asked nicely waits for its etcd.
+                child.kill() if one_died else child.terminate()
             try:
                 await asyncio.wait_for(child.wait(), STOP_SECONDS)
             except TimeoutError:
@@ -150,8 +152,8 @@ class ApiServer:
             f"--token-auth-file={self._replace('tokens.csv', tokens)}",
             f"--authentication-token-webhook-config-file={self._webhook()}",
             "--authentication-token-webhook-version=v1",
-            # A rotated token is refused at once, as by a restarted AKS API server.
-            "--authentication-token-webhook-cache-ttl=0s",
+            # A rotated token is soon refused; the API server itself remembers tokens for 10 s.
+            "--authentication-token-webhook-cache-ttl=1s",
         ]
 
     def _webhook(self) -> Path:
@@ -237,7 +239,8 @@ class ApiServer:
 
 async def _guard(pids: list[int]) -> asyncio.subprocess.Process:
     """A process that ends the children should the simulator be killed: its pipe closes then."""
-    script = 'read -r _; kill "$@" 2>/dev/null'
+    # At once: an API server that is asked nicely waits for its etcd, which is ended as well.
+    script = 'read -r _; kill -KILL "$@" 2>/dev/null'
     return await asyncio.create_subprocess_exec(
         shutil.which("sh") or "/bin/sh",
         "-c",
