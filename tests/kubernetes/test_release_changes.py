@@ -1,0 +1,165 @@
+"""Every kind of change to the Helm release, on one deployed stack, one after the other."""
+
+import pytest
+
+from simulator.values import JsonObject, as_object, as_objects, as_text, dig
+from tests.engine.simulation import Simulation
+from tests.kubernetes.cluster import GADGET, PREFIX, STATEFUL_SET, Cluster, name_of
+
+pytestmark = [pytest.mark.engine, pytest.mark.kubernetes, pytest.mark.xdist_group("k8s-changes")]
+
+CHAIN = [
+    "data-sources-pyroscope",
+    "private-endpoint-approval",
+    "private-endpoint-endpoint",
+    "pyroscope-private-link-ready",
+    "pyroscope-release",
+]
+"""What a replaced release takes along, in the order in which it goes."""
+IN_PLACE = {"pyroscope-release": "update", "pyroscope": "update"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def deployed(real: Simulation) -> None:
+    real.up()
+
+
+def container(cluster: Cluster) -> JsonObject:
+    """Pyroscope's, as the API server has it."""
+    spec = dig(cluster.get(STATEFUL_SET), "spec", "template", "spec")
+    return as_objects(as_object(spec)["containers"])[0]
+
+
+def revisions(cluster: Cluster) -> list[str]:
+    """Helm's records of the release."""
+    return [name_of(item) for item in as_objects(cluster.get(f"{GADGET}/secrets")["items"])]
+
+
+def test_the_services_annotations_are_strings_byte_for_byte(cluster: Cluster) -> None:
+    annotations = cluster.annotations()
+    name = annotations.pop(f"{PREFIX}pls-name")
+    assert as_text(name).startswith("pyroscope-dev-")
+    assert annotations == {
+        "meta.helm.sh/release-name": "pyroscope",
+        "meta.helm.sh/release-namespace": "gadget",
+        f"{PREFIX}load-balancer-internal": "true",
+        f"{PREFIX}pls-create": "true",
+        f"{PREFIX}pls-proxy-protocol": "false",
+        f"{PREFIX}pls-visibility": "*",
+    }
+
+
+@pytest.mark.handles("annotation-boolean")
+def test_settings_reach_the_objects_of_the_chart_in_place(
+    real: Simulation, cluster: Cluster
+) -> None:
+    annotations = {"example.com/flag": True, "example.com/number": 5}
+    real.stack_file(
+        "dev",
+        {
+            "pyroscope.imageTag": "1.15.1",
+            "pyroscope.resources": {"requests": {"cpu": 1, "memory": "1Gi"}},
+            "pyroscope.privateLink": {
+                "visibility": ["*"],
+                "autoApproval": [
+                    "11111111-1111-4111-8111-111111111111",
+                    "33333333-3333-4333-8333-333333333333",
+                ],
+            },
+            "pyroscope.values": {
+                "pyroscope": {
+                    "service": {"annotations": annotations},
+                    "structuredConfig": {"limits": {"max_query_length": "2d"}},
+                    "topologySpreadConstraints": [
+                        {
+                            "maxSkew": 1,
+                            "topologyKey": "topology.kubernetes.io/zone",
+                            "whenUnsatisfiable": "ScheduleAnyway",
+                        }
+                    ],
+                }
+            },
+        },
+    )
+    assert real.up().ops() == IN_PLACE
+    found = cluster.annotations()
+    assert found["example.com/flag"] == "true"
+    assert found["example.com/number"] == "5"
+    assert found[f"{PREFIX}pls-auto-approval"] == (
+        "11111111-1111-4111-8111-111111111111 33333333-3333-4333-8333-333333333333"
+    )
+    assert container(cluster)["image"] == "grafana/pyroscope:1.15.1"
+    assert container(cluster)["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
+    pod = as_object(dig(cluster.get(STATEFUL_SET), "spec", "template", "spec"))
+    assert as_objects(pod["topologySpreadConstraints"])[0]["maxSkew"] == 1
+    assert pod["terminationGracePeriodSeconds"] == 600
+    config = as_text(
+        dig(cluster.get(f"{GADGET}/configmaps/pyroscope-config"), "data", "config.yaml")
+    )
+    assert "max_query_length: 2d" in config
+    assert "reporting_enabled: false" in config
+    assert revisions(cluster) == [f"sh.helm.release.v1.pyroscope.v{n}" for n in (1, 2)]
+    assert real.up().ops() == {}
+
+
+def test_annotations_edited_by_hand_are_put_back_by_the_next_change(
+    real: Simulation, cluster: Cluster
+) -> None:
+    by_hand = {f"{PREFIX}pls-visibility": "11111111-1111-4111-8111-111111111111", "mine": "kept"}
+    cluster.patch(f"{GADGET}/services/pyroscope", {"metadata": {"annotations": by_hand}})
+    # Neither Helm nor the provider compares what they rendered with what is there.
+    assert real.up("dev", "--refresh").ops() == {}
+    real.stack_file("dev", {"pyroscope.imageTag": "1.15.0"})
+    assert real.up().ops() == IN_PLACE
+    assert cluster.annotations()[f"{PREFIX}pls-visibility"] == "*"
+    assert cluster.annotations()["mine"] == "kept"
+
+
+@pytest.mark.handles("kubeconfig-rotates")
+def test_rotated_credentials_replace_nothing_and_are_used(
+    real: Simulation, cluster: Cluster
+) -> None:
+    before = cluster.get(STATEFUL_SET)
+    real.control("POST", "credentials/aks-dev")
+    real.stack_file("dev", {"pyroscope.resources": None})
+    outcome = real.up()
+    assert outcome.ops() == IN_PLACE
+    assert outcome.step("cluster-kubernetes").op == "update"
+    after = cluster.get(STATEFUL_SET)
+    assert dig(after, "metadata", "uid") == dig(before, "metadata", "uid")
+
+
+def test_a_disk_replaces_the_release_and_all_that_hangs_on_it_in_order(
+    real: Simulation, cluster: Cluster
+) -> None:
+    real.stack_file("dev", {"pyroscope.storage": {"disk": {"size": "60Gi"}}})
+    outcome = real.up()
+    assert outcome.order("delete-replaced") == CHAIN
+    assert outcome.order("create-replacement") == CHAIN[::-1]
+    claims = as_objects(cluster.get(f"{GADGET}/persistentvolumeclaims")["items"])
+    assert [name_of(claim) for claim in claims] == ["data-pyroscope-0"]
+    assert dig(claims[0], "spec", "resources", "requests", "storage") == "60Gi"
+
+
+def test_another_name_of_the_private_link_replaces_the_chain_in_order(
+    real: Simulation, cluster: Cluster
+) -> None:
+    real.stack_file("dev", {"pyroscope.privateLink": {"name": "renamed"}})
+    outcome = real.up()
+    assert outcome.order("delete-replaced") == [*CHAIN, "pyroscope-private-link-guard"]
+    assert outcome.order("create-replacement") == ["pyroscope-private-link-guard", *CHAIN[::-1]]
+    links = [key for key in real.resources() if "/privatelinkservices/" in key.lower()]
+    assert [key.rsplit("/", 1)[-1] for key in links] == ["renamed"]
+    # The disk outlived both releases.
+    claims = as_objects(cluster.get(f"{GADGET}/persistentvolumeclaims")["items"])
+    assert [name_of(claim) for claim in claims] == ["data-pyroscope-0"]
+
+
+@pytest.mark.handles("namespace-before-extension")
+def test_destroy_takes_the_namespace_last_with_the_claim_in_it(
+    real: Simulation, cluster: Cluster
+) -> None:
+    gone = real.destroy().order("delete")
+    assert gone.index("inspektor-gadget-extension") < gone.index("inspektor-gadget-namespace")
+    assert gone.index("pyroscope-private-link-guard") < gone.index("inspektor-gadget-namespace")
+    assert cluster.find(GADGET) is None
