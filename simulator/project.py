@@ -19,7 +19,7 @@ from typing import Final
 import yaml
 
 from simulator.home import CHECKOUT, Home, SessionError
-from simulator.values import JsonObject, as_object, as_text
+from simulator.values import JsonObject, as_object, as_text, bury, dig
 
 PASSPHRASE: Final = "simulated"  # noqa: S105 - guards a simulated secret
 PLUGINS: Final = {
@@ -220,12 +220,10 @@ class Project:
 def with_chart(stack_file: str, path: str) -> str:
     """The stack file with the Pyroscope chart at ``path``; unchanged if it names a chart itself."""
     document = as_object(yaml.safe_load(stack_file))
-    config = as_object(document.setdefault("config", {}))
-    pyroscope = as_object(config.setdefault("gpuobs:pyroscope", {}))
-    chart = as_object(pyroscope.setdefault("chart", {}))
-    if chart.keys() & {"oci", "repository", "path"}:
+    chart = ("config", "gpuobs:pyroscope", "chart")
+    if as_object(dig(document, *chart)).keys() & {"oci", "repository", "path"}:
         return stack_file
-    chart["path"] = path
+    bury(document, path, *chart, "path")
     return yaml.safe_dump(document, sort_keys=False)
 
 
