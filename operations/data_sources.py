@@ -10,8 +10,13 @@ from operations.session import Session, is_token_of
 
 ROLE = "Grafana Admin"
 
-PROMETHEUS_TYPES = {"prometheus", "grafana-azureprometheus-datasource"}
+PROMETHEUS, AZURE_PROMETHEUS = "prometheus", "grafana-azureprometheus-datasource"
+PROMETHEUS_TYPES = {PROMETHEUS, AZURE_PROMETHEUS}
 """Grafana 13 moves Prometheus sources with Azure credentials to the second; both are ours."""
+
+_FIRST_MAJOR_WITHOUT_AZURE = 13
+"""From here on the first ignores Azure credentials (grafana 123089), so a new source that signs in
+to Azure must be of the second; what is there already moves only when Grafana starts."""
 
 _CONFLICT_ATTEMPTS = 3
 
@@ -67,6 +72,16 @@ def is_in_sync(request: DataSourceRequest, live: Document) -> bool:
     )
 
 
+def _type_there(grafana: Grafana, request: DataSourceRequest) -> str:
+    """The type that does in this Grafana what the requested one stands for."""
+    if request.type != PROMETHEUS or "azureCredentials" not in request.json_data:
+        return request.type
+    version = grafana.get("/api/health", "ask Grafana for its version", ROLE).text("version")
+    major = version.partition(".")[0]
+    has_none = major.isdecimal() and int(major) >= _FIRST_MAJOR_WITHOUT_AZURE
+    return AZURE_PROMETHEUS if has_none else PROMETHEUS
+
+
 def _is_same_type(live: str, wanted: str) -> bool:
     return live == wanted or {live, wanted} <= PROMETHEUS_TYPES
 
@@ -101,12 +116,16 @@ def _apply_once(grafana: Grafana, request: DataSourceRequest, token: str) -> Non
         # The wanted name under another uid. A uid that dashboards refer to is part of what is
         # requested, so the source moves.
         _remove(grafana, namesake.text("uid"))
-    if live is not None and not _is_same_type(live.text("type"), request.type):
+    kind = _type_there(grafana, request)
+    if live is not None and not (
+        _is_same_type(live.text("type"), request.type)
+        and (live.text("type"), kind) != (PROMETHEUS, AZURE_PROMETHEUS)
+    ):
         # Some majors ignore a new type in an update.
         _remove(grafana, request.uid)
         live = None
     if live is None:
-        body = _body(request, token, request.type)
+        body = _body(request, token, kind)
         grafana.request(
             "POST", "/api/datasources", f"make the data source {request.name}", ROLE, body=body
         )

@@ -18,6 +18,8 @@ PYROSCOPE = "grafana-pyroscope-datasource"
 PROMETHEUS = "prometheus"
 AZURE_PROMETHEUS = "grafana-azureprometheus-datasource"
 """Where Grafana 13 moves Prometheus sources that sign in with Entra ID."""
+FIRST_MAJOR_WITHOUT_AZURE = 13
+"""From here on the core Prometheus plugin knows no Azure credentials (grafana 123089)."""
 PLUGINS = {
     PYROSCOPE: "Grafana Pyroscope",
     PROMETHEUS: "Prometheus",
@@ -179,7 +181,7 @@ def integrate(workspace: Workspace) -> None:
             continue
         command = _Command(
             name=name,
-            type=PROMETHEUS,
+            type=PROMETHEUS if workspace.major < FIRST_MAJOR_WITHOUT_AZURE else AZURE_PROMETHEUS,
             access="proxy",
             url=query_endpoint(workspace.world, target),
             jsonData={"httpMethod": "POST", "azureCredentials": {"authType": "msi"}},
@@ -192,8 +194,15 @@ def integrate(workspace: Workspace) -> None:
 
 
 def migrate(workspace: Workspace) -> None:
-    """Move Prometheus sources with Azure credentials to their own plugin, as Grafana 13 does."""
-    if workspace.major < 13:
+    """Move Prometheus sources with Azure credentials to their own plugin, as Grafana 13 does.
+
+    Only when it starts: a source that is made later, with the old type, stays and cannot sign in.
+    """
+    running = workspace.drawer("running")
+    if running.get("major") == workspace.major:
+        return
+    running["major"] = workspace.major
+    if workspace.major < FIRST_MAJOR_WITHOUT_AZURE:
         return
     for source in workspace.state.data_sources:
         json_data = as_object(source["jsonData"])

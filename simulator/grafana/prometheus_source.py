@@ -1,6 +1,7 @@
 """The Prometheus plugins: queries of an Azure Monitor workspace with the Grafana identity's token.
 
-Signing in needs ``jsonData.azureCredentials`` of ``authType: msi``. The raw proxy knows nothing of
+Signing in needs ``jsonData.azureCredentials`` of ``authType: msi``, and from Grafana 13 on the
+plugin for Azure: the core one ignores them there. The raw proxy knows nothing of
 that and sends no token, so behind it such a source answers 401. Servers other than the simulated
 workspaces cannot be reached.
 """
@@ -17,6 +18,7 @@ from simulator.prometheus import api as prometheus
 from simulator.values import JsonObject, as_object, as_text, dig
 from simulator.world import Resource
 
+_FIRST_MAJOR_WITHOUT_AZURE = 13
 _MINIMUM_STEP = 15.0
 """Seconds; the plugin's default scrape interval."""
 
@@ -55,7 +57,10 @@ class PrometheusSource:
     def __init__(self, workspace: Workspace, source: JsonObject) -> None:
         self._workspace = workspace
         self._url = source_url(source)
-        self._managed = dig(source, "jsonData", "azureCredentials", "authType") == "msi"
+        core = as_text(source.get("type")) == "prometheus"
+        self._managed = dig(source, "jsonData", "azureCredentials", "authType") == "msi" and not (
+            core and workspace.major >= _FIRST_MAJOR_WITHOUT_AZURE
+        )
 
     def forward(self, request: Request, path: str) -> Response:
         """Answer through the proxy, which sends no token."""

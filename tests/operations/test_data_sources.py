@@ -376,6 +376,39 @@ def test_sources_are_applied_and_deleted_on_grafana_13_which_has_no_numeric_rout
     assert operations.succeed(DELETE, prometheus(azure)).answer["deleted"] is True
 
 
+def test_a_new_source_of_metrics_is_of_the_type_that_can_sign_in_to_azure_there(
+    azure: Azure, operations: Operations
+) -> None:
+    operations.succeed(APPLY, prometheus(azure))
+    assert azure.source("prometheus-dev")["type"] == "prometheus"
+    azure.arm("PATCH", GRAFANA_ID, "2025-08-01", {"properties": {"grafanaMajorVersion": "13"}})
+    # Grafana moves what it finds when it starts as a 13.
+    assert azure.source("prometheus-dev")["type"] == "grafana-azureprometheus-datasource"
+    azure.grafana("DELETE", "/api/datasources/uid/prometheus-dev")
+    operations.succeed(APPLY, prometheus(azure))
+    assert azure.source("prometheus-dev")["type"] == "grafana-azureprometheus-datasource"
+
+
+def test_a_source_of_metrics_that_cannot_sign_in_to_azure_is_made_anew(
+    azure: Azure, operations: Operations
+) -> None:
+    azure.arm("PATCH", GRAFANA_ID, "2025-08-01", {"properties": {"grafanaMajorVersion": "13"}})
+    operations.succeed(APPLY, prometheus(azure))
+    live = azure.source("prometheus-dev")
+    azure.grafana("DELETE", "/api/datasources/uid/prometheus-dev")
+    azure.grafana("POST", "/api/datasources", {**live, "type": "prometheus"})
+    operations.succeed(APPLY, prometheus(azure))
+    assert azure.source("prometheus-dev")["type"] == "grafana-azureprometheus-datasource"
+
+
+def test_a_prometheus_without_azure_credentials_stays_one_on_grafana_13(
+    azure: Azure, operations: Operations
+) -> None:
+    azure.arm("PATCH", GRAFANA_ID, "2025-08-01", {"properties": {"grafanaMajorVersion": "13"}})
+    operations.succeed(APPLY, prometheus(azure, json_data={"httpMethod": "POST"}))
+    assert azure.source("prometheus-dev")["type"] == "prometheus"
+
+
 def test_a_token_is_never_sent_over_plain_http(azure: Azure, operations: Operations) -> None:
     request = pyroscope(azure, endpoint="http://127.0.0.1:9/grafana/grafana-dev")
     result = operations(APPLY, request)

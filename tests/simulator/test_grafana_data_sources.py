@@ -186,13 +186,14 @@ def test_major_13_has_no_route_with_a_numeric_id(newest: Grafana) -> None:
     assert newest.call("GET", "/datasources/uid/local-pyroscope")[0] == 200
 
 
-def test_major_13_moves_prometheus_with_azure_credentials_to_its_own_plugin(
+def test_major_13_keeps_what_is_made_later_and_its_core_prometheus_cannot_sign_in_to_azure(
     newest: Grafana,
 ) -> None:
     newest.call("POST", "/datasources", PROMETHEUS)
     source = newest.call("GET", "/datasources/uid/amw-test")[1]
-    assert source["type"] == "grafana-azureprometheus-datasource"
+    assert source["type"] == "prometheus"
     assert as_object(source["jsonData"])["azureCredentials"] == {"authType": "msi"}
+    assert newest.call("GET", "/datasources/uid/amw-test/health")[0] != 200
     plain = {**PROMETHEUS, "name": "plain", "uid": "plain", "jsonData": {"httpMethod": "POST"}}
     newest.call("POST", "/datasources", plain)
     assert newest.call("GET", "/datasources/uid/plain")[1]["type"] == "prometheus"
