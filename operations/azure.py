@@ -35,7 +35,7 @@ from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
-from operations.credentials import SIGN_IN, Credential, credential
+from operations.credentials import SIGN_IN, KeptTokens, credential
 from operations.documents import Document
 from operations.errors import ExitCode, OperationError
 
@@ -105,14 +105,16 @@ class Azure:
         self._open.close()
 
     @cached_property
-    def credential(self) -> Credential:
+    def credential(self) -> KeptTokens:
         """Who the operations are in Azure."""
-        found = credential(
-            {
-                "connection_timeout": _CONNECT_SECONDS,
-                "read_timeout": _TOKEN_READ_SECONDS,
-                "retry_total": 1,
-            }
+        found = KeptTokens(
+            credential(
+                {
+                    "connection_timeout": _CONNECT_SECONDS,
+                    "read_timeout": _TOKEN_READ_SECONDS,
+                    "retry_total": 1,
+                }
+            )
         )
         self._open.callback(found.close)
         return found

@@ -9,10 +9,13 @@ difference is reported before the first resource (:mod:`infra.preflight`).
 """
 
 import os
+import threading
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, Protocol, TypedDict
 
+from azure.core.credentials import AccessToken
 from azure.identity import (
     CertificateCredential,
     ClientAssertionCredential,
@@ -35,6 +38,8 @@ SIGN_IN = (
     "ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID are set"
 )
 
+_RENEW_BEFORE = 300.0
+"""Seconds before its end in which a token is asked for anew, as the Azure SDKs do."""
 _DEFAULT_AUDIENCE = "api://AzureADTokenExchange"
 
 
@@ -65,6 +70,45 @@ def credential(timeouts: Timeouts, environment: Mapping[str, str] = os.environ) 
     if _is_on(environment, "ARM_USE_MSI"):
         return ManagedIdentityCredential(client_id=client or None, **timeouts)
     return DefaultAzureCredential(**timeouts)
+
+
+class _Source(Protocol):
+    """What gives tokens, and is closed."""
+
+    def get_token(
+        self, *scopes: str, claims: str | None = None, tenant_id: str | None = None, **kwargs: Any
+    ) -> AccessToken: ...
+
+    def close(self) -> None: ...
+
+
+class KeptTokens:
+    """A credential that asks ``source`` for a token of a scope once.
+
+    The credential of `az login` keeps nothing: every call of Azure, and several at once, would
+    start an ``az`` of its own, a second each. Safe to use from several threads.
+    """
+
+    def __init__(self, source: _Source) -> None:
+        self._source = source
+        self._kept: dict[tuple[tuple[str, ...], str | None], AccessToken] = {}
+        self._lock = threading.Lock()
+
+    def get_token(
+        self, *scopes: str, claims: str | None = None, tenant_id: str | None = None, **kwargs: Any
+    ) -> AccessToken:
+        """A token for ``scopes``; with ``claims`` (an answer to a challenge) always a new one."""
+        with self._lock:
+            key = (scopes, tenant_id)
+            kept = self._kept.get(key)
+            if kept is None or claims or kept.expires_on - time.time() < _RENEW_BEFORE:
+                kept = self._source.get_token(*scopes, claims=claims, tenant_id=tenant_id, **kwargs)
+                self._kept[key] = kept
+            return kept
+
+    def close(self) -> None:
+        """Let go of the source's connections."""
+        self._source.close()
 
 
 def _is_on(environment: Mapping[str, str], name: str) -> bool:

@@ -1,19 +1,23 @@
 """The operations are whoever Pulumi's Azure provider is, by the variables that it reads."""
 
 import threading
+import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
+from azure.core.credentials import AccessToken
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from operations import credentials
-from operations.credentials import Timeouts, credential
+from operations.credentials import KeptTokens, Timeouts, credential
 
 TIMEOUTS: Timeouts = {"connection_timeout": 1.0, "read_timeout": 1.0, "retry_total": 0}
 PRINCIPAL = {
@@ -142,3 +146,45 @@ def test_a_federated_token_in_a_file_is_read_when_it_is_needed(tmp_path: Path) -
     file.write_text("renewed")
     assert ask is not None
     assert ask() == "renewed"
+
+
+class Counted:
+    """Gives tokens that live ``life`` seconds, slowly, and notes what it was asked for."""
+
+    def __init__(self, life: float) -> None:
+        self.asked: list[str] = []
+        self._life = life
+
+    def get_token(
+        self, *scopes: str, claims: str | None = None, tenant_id: str | None = None, **kwargs: Any
+    ) -> AccessToken:
+        del claims, tenant_id, kwargs
+        time.sleep(0.01)
+        self.asked.append(scopes[0])
+        return AccessToken(f"token {len(self.asked)}", int(time.time() + self._life))
+
+    def close(self) -> None:
+        self.asked.append("closed")
+
+
+def test_many_calls_at_once_ask_for_one_token_a_scope() -> None:
+    source = Counted(3600)
+    kept = KeptTokens(source)
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(kept.get_token, ["scope-0", "scope-1"] * 8))
+    assert sorted(source.asked) == ["scope-0", "scope-1"]
+    assert len({one.token for one in found}) == 2
+
+
+def test_a_token_that_ends_soon_is_asked_for_anew() -> None:
+    source = Counted(200)
+    kept = KeptTokens(source)
+    assert kept.get_token("scope").token != kept.get_token("scope").token
+
+
+def test_a_challenge_is_answered_with_a_new_token_which_is_then_kept() -> None:
+    kept = KeptTokens(Counted(3600))
+    old = kept.get_token("scope")
+    new = kept.get_token("scope", claims="{}")
+    assert new != old
+    assert kept.get_token("scope") == new
