@@ -142,7 +142,7 @@ def _collect(
         data_collection_rule_id=rule.id,
         opts=opts,
     )
-    elsewhere = collection.cluster_location != location
+    elsewhere = _region(collection.cluster_location) != _region(location)
     if not elsewhere and not collection.private_cluster:
         # Not needed, and in the way: a cluster has one association of that name, and may have it
         # for its logs.
@@ -164,6 +164,11 @@ def _collect(
         data_collection_endpoint_id=endpoint.id,
         opts=opts,
     )
+
+
+def _region(location: str) -> str:
+    """The name of a region; some services answer its display name (``West Europe``)."""
+    return location.replace(" ", "").lower()
 
 
 def _endpoint(

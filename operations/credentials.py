@@ -38,6 +38,8 @@ SIGN_IN = (
     "ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID are set"
 )
 
+_CLI_SECONDS = 30
+"""Seconds for ``az`` to answer: its first start on a slow disk (WSL) takes longer than 10 s."""
 _RENEW_BEFORE = 300.0
 """Seconds before its end in which a token is asked for anew, as the Azure SDKs do."""
 _DEFAULT_AUDIENCE = "api://AzureADTokenExchange"
@@ -57,7 +59,7 @@ def credential(timeouts: Timeouts, environment: Mapping[str, str] = os.environ) 
     certificate = environment.get("ARM_CLIENT_CERTIFICATE_PATH", "")
     secret = environment.get("ARM_CLIENT_SECRET", "")
     if _is_on(environment, "ARM_USE_DEFAULT_AZURE_CREDENTIAL"):
-        return DefaultAzureCredential(**timeouts)
+        return DefaultAzureCredential(process_timeout=_CLI_SECONDS, **timeouts)
     if client and tenant and certificate:
         password = environment.get("ARM_CLIENT_CERTIFICATE_PASSWORD") or None
         return CertificateCredential(tenant, client, certificate, password=password, **timeouts)
@@ -69,7 +71,7 @@ def credential(timeouts: Timeouts, environment: Mapping[str, str] = os.environ) 
             return ClientAssertionCredential(tenant, client, token, **timeouts)
     if _is_on(environment, "ARM_USE_MSI"):
         return ManagedIdentityCredential(client_id=client or None, **timeouts)
-    return DefaultAzureCredential(**timeouts)
+    return DefaultAzureCredential(process_timeout=_CLI_SECONDS, **timeouts)
 
 
 class _Source(Protocol):

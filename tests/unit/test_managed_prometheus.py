@@ -101,8 +101,11 @@ def test_the_rule_and_the_endpoint_are_associated_apart() -> None:
     }
 
 
-def test_a_public_cluster_in_the_workspaces_region_needs_no_endpoint_of_its_own() -> None:
-    recorded = deploy()
+@pytest.mark.parametrize("region", ["westeurope", "West Europe"])
+def test_a_public_cluster_in_the_workspaces_region_needs_no_endpoint_of_its_own(
+    region: str,
+) -> None:
+    recorded = deploy(existing=replace(EXISTING, location=region), workspace_name=None)
     assert recorded.only(ASSOCIATION).inputs["associationName"] == "dcr-dev"
     assert recorded.only(ENDPOINT).inputs["dataCollectionEndpointName"] == "dce-dev"
 
