@@ -65,13 +65,13 @@ def life(sim: Simulation, person: Portal, tmp_path_factory: pytest.TempPathFacto
     shown = sim.pulumi("stack", "export", "--show-secrets", "--stack", "dev").output
     resources = yaml.safe_load(shown)["deployment"]["resources"]
     inputs = [one["inputs"] for one in resources if one["type"] == "command:local:Command"]
-    # AKS hands out another user and another token, of the same cluster.
-    other = yaml.safe_dump(admin.config)
-    sim.control("POST", "settings", {"kubeconfigs": {"aks-dev": other}})
+    assert person.call("POST", f"{CLUSTER}/rotateClusterCertificates").status_code == 202
+    renewed = Kubernetes(person).token
+    assert renewed != user.token
     rotated = sim.up()
     encrypted = with_an_encrypted_tag(sim)
     destroy = watched(sim, folder / "destroy", "destroy")
-    return Life([user.token, admin.token], up, stored, inputs, rotated, encrypted, destroy)
+    return Life([user.token, admin.token, renewed], up, stored, inputs, rotated, encrypted, destroy)
 
 
 def watched(sim: Simulation, trace: Path, command: str) -> Watched:
