@@ -10,7 +10,7 @@ from tests.engine.portal import DATA_SOURCE, Portal, portal_of
 from tests.engine.simulation import Outcome, Simulation
 from tests.simulator.azure import CLUSTER, Kubernetes
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("drift")]
+pytestmark = pytest.mark.engine
 
 PYROSCOPE = "local-pyroscope"
 GPU = "AdvancedGPUObservability"

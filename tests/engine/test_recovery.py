@@ -17,7 +17,7 @@ from simulator.values import JsonObject, as_text
 from tests.engine.portal import Portal, portal_of
 from tests.engine.simulation import Outcome, Simulation
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("recovery")]
+pytestmark = pytest.mark.engine
 
 POLICY = (
     "The extension operation failed with the following error: Error: [ InnerError: [Helm "

@@ -9,7 +9,7 @@ from simulator.values import JsonObject, as_object, as_text, dig
 from tests.engine.portal import Portal, portal_of
 from tests.engine.simulation import Outcome, Simulation
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("two-stacks")]
+pytestmark = pytest.mark.engine
 
 PUBLISHED = "local-pyroscope"
 PROD = {"name": "aks-prod", "resourceGroup": "rg-prod"}

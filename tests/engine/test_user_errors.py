@@ -12,7 +12,7 @@ from tests.engine.portal import Portal, portal_of, resource_group
 from tests.engine.simulation import Outcome, Simulation
 from tests.simulator.azure import CLUSTER, GRAFANA, WORKSPACE
 
-pytestmark = [pytest.mark.engine, pytest.mark.xdist_group("user-errors")]
+pytestmark = pytest.mark.engine
 
 STRANGER = "99999999-9999-4999-8999-999999999999"
 ODD = f"{resource_group('rg-dev')}/providers/Microsoft.ContainerService/managedClusters/aks-odd"
