@@ -43,3 +43,9 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Generator[Simulation]:
 def cluster(real: Simulation) -> Cluster:
     """The API server of ``aks-dev``."""
     return Cluster(real.home.path)
+
+
+@pytest.fixture(scope="module")
+def program_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder for a program of the test's own (:meth:`Simulation.of_program`)."""
+    return tmp_path_factory.mktemp("program")

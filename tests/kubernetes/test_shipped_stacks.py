@@ -1,0 +1,165 @@
+"""Both shipped stacks on real API servers; and the quick, simulated clusters leave the same."""
+
+import json
+import re
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from simulator import home as homes
+from simulator.demo import differences, stable
+from simulator.session import CHART, Options
+from simulator.values import JsonObject, as_list, as_object, dig, is_object
+from tests.engine.simulation import Simulation
+from tests.kubernetes.cluster import Cluster, until
+from tests.kubernetes.conftest import stack_files
+
+pytestmark = [pytest.mark.engine, pytest.mark.kubernetes, pytest.mark.xdist_group("k8s-stacks")]
+
+RANDOM = (
+    (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
+    (r"\b[0-9a-f]{12}-[0-9a-f]{8}\b", "<token>"),
+    (r"\b[0-9a-f]{24,32}\b", "<number>"),
+    (r"(?<=-)[0-9a-f]{4}(?=\.westeurope-1\.)", "<end>"),
+    (r"(?<=-)[0-9a-f]{8}(?=\.hcp\.)", "<end>"),
+    (r"\d{4}-\d\d-\d\dT[\d:.]+Z", "<time>"),
+    (r"127\.0\.0\.1:\d+", "<host>"),
+)
+"""What differs between any two deployments of one stack."""
+DRAWN = frozenset({"linkIdentifier", "nodePort"})
+"""Numbers that a service draws; as is a data source's ``id``, since two are made at once."""
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Generator[Simulation]:
+    """A simulated Azure with simulated clusters and the stacks of the other."""
+    folder = tmp_path_factory.mktemp("simulated")
+    files = stack_files(folder)
+    options = Options(latency=0.0, installed_plugins=False, stack_files=files)
+    simulation = Simulation(homes.Home(folder / "home"), options)
+    # The same chart, so that only the clusters differ.
+    simulation.stack_file("dev", {"pyroscope.chart": {"path": CHART}})
+    try:
+        yield simulation
+    finally:
+        homes.stop(simulation.home)
+
+
+def comparable(azure: JsonObject) -> object:
+    """All that there is, without what differs between any two deployments."""
+    text = json.dumps(stable(azure))
+    for pattern, word in RANDOM:
+        text = re.sub(pattern, word, text)
+    return without_drawn(json.loads(text))
+
+
+def without_drawn(value: object) -> object:
+    if is_object(value):
+        return {
+            key: without_drawn(item)
+            for key, item in value.items()
+            if key not in DRAWN and not (key == "id" and isinstance(item, int))
+        }
+    if isinstance(value, list):
+        return [without_drawn(item) for item in as_list(value)]  # pyright: ignore[reportUnknownArgumentType]
+    return value
+
+
+def test_dev_lives_on_a_real_cluster_as_on_a_simulated_one(
+    real: Simulation, simulated: Simulation
+) -> None:
+    before = stable(real.inspect())
+    assert real.preview("dev").ops() == real.up("dev").ops()
+    inside = comparable(real.inspect())
+    assert real.up("dev", "--refresh").ops() == {}
+    request = real.pulumi("stack", "output", "signalCheck", "--json", "--stack", "dev").output
+    signal = real.run("sh", "operations/run", "check-signal", stdin=request)
+    assert "The signal arrives." in signal.stdout + signal.stderr
+    simulated.up("dev")
+    assert comparable(simulated.inspect()) == inside
+    real.destroy("dev")
+    assert differences(before, stable(real.inspect())) == []
+    assert real.state("dev") == []
+
+
+def test_sandbox_lives_on_a_cluster_of_its_own_which_goes_with_it(real: Simulation) -> None:
+    before = stable(real.inspect())
+    real.up("sandbox")
+    (made,) = [
+        key for key in as_object(real.inspect()["kubernetes"]) if "/rg-gpuobs-sandbox/" in key
+    ]
+    cluster = Cluster(real.home.path, "rg-gpuobs-sandbox", made.rsplit("/", 1)[-1])
+    daemon_set = cluster.get("/apis/apps/v1/namespaces/gadget/daemonsets/gadget")
+    assert dig(daemon_set, "status", "numberReady")
+    assert real.up("sandbox").ops() == {}
+    real.destroy("sandbox")
+    assert differences(before, stable(real.inspect())) == []
+    until(lambda: not cluster.folder.exists())
+
+
+def test_the_checkouts_stack_files_need_no_chart_to_be_named(real: Simulation) -> None:
+    project = real.home.project
+    for file in sorted(homes.CHECKOUT.glob("Pulumi.*.yaml")):
+        copied = as_object(yaml.safe_load((project / file.name).read_text()))
+        assert dig(copied, "config", "gpuobs:pyroscope", "chart", "path") == CHART
+        assert CHART not in file.read_text()
+
+
+def test_a_home_is_of_one_kind_for_good(real: Simulation, simulated: Simulation) -> None:
+    for simulation, kind, other in ((real, "real", "simulated"), (simulated, "simulated", "real")):
+        said = simulation.run(
+            "env",
+            f"SIM_HOME={simulation.home.path}",
+            "scripts/simulate",
+            "--kubernetes",
+            other,
+            "true",
+        )
+        assert said.returncode == 1
+        assert f"are {kind} ones, and --kubernetes {other} was asked for" in said.stderr
+        assert "--reset" in said.stderr
+        assert "Traceback" not in said.stderr
+
+
+def test_the_stand_in_chart_refuses_values_that_the_public_one_would_ignore(
+    real: Simulation, program_folder: Path
+) -> None:
+    program = real.of_program(program_folder, MISSPELLED, stacks={"misspelled": {}})
+    refused = program.up("misspelled", "--continue-on-error", check=False)
+    assert not refused.ok
+    assert refused.output.count("values don't meet the specifications of the schema") >= 5
+    for key in ("podAnotations", "podLabels", "anotations", "storageClass", "replicas"):
+        assert f"additional properties '{key}' not allowed" in refused.output
+    program.destroy("misspelled")
+
+
+MISSPELLED = f"""
+import base64
+import pulumi
+import pulumi_kubernetes as kubernetes
+from pulumi_azure_native import containerservice
+from pulumi_kubernetes.helm.v3 import Release
+
+found = containerservice.list_managed_cluster_user_credentials(
+    resource_group_name="rg-dev", resource_name="aks-dev"
+)
+config = base64.b64decode(found.kubeconfigs[0].value).decode()
+cluster = kubernetes.Provider("cluster", kubeconfig=config)
+for number, values in enumerate(
+    [
+        {{"podAnotations": {{"a": "b"}}}},
+        {{"pyroscope": {{"podLabels": {{"a": "b"}}}}}},
+        {{"pyroscope": {{"service": {{"anotations": {{}}}}}}}},
+        {{"pyroscope": {{"persistence": {{"storageClass": "managed"}}}}}},
+        {{"pyroscope": {{"replicas": 2}}}},
+    ]
+):
+    Release(
+        f"misspelled-{{number}}",
+        chart={str(homes.CHECKOUT / CHART)!r},
+        values=values,
+        opts=pulumi.ResourceOptions(provider=cluster),
+    )
+"""
