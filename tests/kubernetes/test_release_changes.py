@@ -3,8 +3,10 @@
 import pytest
 
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
+from tests.engine.portal import portal_of
 from tests.engine.simulation import Simulation
 from tests.kubernetes.cluster import GADGET, PREFIX, STATEFUL_SET, Cluster, name_of
+from tests.simulator.azure import CLUSTER
 
 pytestmark = [pytest.mark.engine, pytest.mark.kubernetes, pytest.mark.xdist_group("k8s-changes")]
 
@@ -127,6 +129,24 @@ def test_rotated_credentials_replace_nothing_and_are_used(
     assert outcome.step("cluster-kubernetes").op == "update"
     after = cluster.get(STATEFUL_SET)
     assert dig(after, "metadata", "uid") == dig(before, "metadata", "uid")
+
+
+@pytest.mark.handles("local-accounts-disabled")
+def test_entra_id_turned_on_later_replaces_nothing_and_its_tokens_are_used(
+    real: Simulation, cluster: Cluster
+) -> None:
+    with portal_of(real) as azure:
+        body = azure.get(CLUSTER)
+        properties = {**as_object(body["properties"]), "aadProfile": {"managed": True}}
+        properties["disableLocalAccounts"] = True
+        azure.put(CLUSTER, {**body, "properties": properties})
+    before = cluster.get(STATEFUL_SET)
+    real.stack_file("dev", {"pyroscope.values": None})
+    # The provider runs `sh operations/run kube-token`, from here on to the end of the stack.
+    assert real.up().ops() == IN_PLACE
+    after = cluster.get(STATEFUL_SET)
+    assert dig(after, "metadata", "uid") == dig(before, "metadata", "uid")
+    assert dig(after, "metadata", "generation") != dig(before, "metadata", "generation")
 
 
 def test_a_disk_replaces_the_release_and_all_that_hangs_on_it_in_order(
