@@ -16,7 +16,7 @@ from typing import Final
 
 from simulator.apiserver.client import KubernetesClient
 from simulator.apiserver.mirror import Mirror
-from simulator.apiserver.process import ApiServer, Certificate, Programs
+from simulator.apiserver.process import ApiServer, ApiServerError, Certificate, Programs
 from simulator.http import Request
 from simulator.world import World
 
@@ -164,12 +164,25 @@ async def _run(server: ApiServer, client: KubernetesClient, mirror: Mirror) -> N
                         died.cancel()
                         return await mirroring
                     _say(f"{died.result()} ended; starting it again")
-                    await server.stop()
-                    await server.start()
+                    await _restart(server)
             finally:
                 mirroring.cancel()
     finally:
         await server.stop()
+
+
+async def _restart(server: ApiServer) -> None:
+    """Start it again, and once more should it die while it starts.
+
+    Raises:
+        ApiServerError: it does not start.
+    """
+    await server.stop()
+    try:
+        await server.start()
+    except ApiServerError as error:
+        _say(f"{error}; starting it once more")
+        await server.start()
 
 
 def _name(cluster_id: str) -> str:
