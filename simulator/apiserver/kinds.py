@@ -10,6 +10,7 @@ EVENT: Final = Kind("v1", "Event", "events")
 DEFINITION: Final = Kind(
     "apiextensions.k8s.io/v1", "CustomResourceDefinition", "customresourcedefinitions", False
 )
+POD: Final = Kind("v1", "Pod", "pods")
 POD_MONITOR: Final = Kind("azmonitoring.coreos.com/v1", "PodMonitor", "podmonitors")
 
 MIRRORED: Final = (
@@ -18,7 +19,7 @@ MIRRORED: Final = (
     Kind("v1", "ConfigMap", "configmaps"),
     Kind("v1", "ServiceAccount", "serviceaccounts"),
     Kind("v1", "Secret", "secrets"),
-    Kind("v1", "Pod", "pods"),
+    POD,
     Kind("v1", "PersistentVolumeClaim", "persistentvolumeclaims"),
     Kind("apps/v1", "DaemonSet", "daemonsets"),
     Kind("apps/v1", "StatefulSet", "statefulsets"),

@@ -7,7 +7,7 @@ same controller logic serves both kinds of cluster.
 
 Also done here, because only a real API server needs it: the finalizers of Kubernetes' own
 controllers are taken off, and a namespace's deletion gets its last step. Objects that are owned by
-a deleted one are not collected: nothing here makes such.
+a deleted one are not collected: pods go by their own controller, and nothing else here is owned.
 """
 
 import asyncio
@@ -191,7 +191,7 @@ class Mirror:
         """
         local = cluster.objects.get(key)
         self._seen[key] = manifest
-        if local is None and base is not None:
+        if base is not None and (local is None or _is_made_anew(local, base)):
             return
         if local is None or base is None:
             cluster.objects[key] = _shown(manifest)
@@ -235,6 +235,9 @@ class Mirror:
     async def _put(self, cluster: ClusterState, kind: Kind, key: str) -> None:
         """Make the object, or change it to what it has become here."""
         before = self._seen.get(key)
+        if before is not None and _is_made_anew(cluster.objects[key], before):
+            await self._remove(cluster, kind, key)
+            before = None
         if before is None:
             made = _own(cluster.objects[key])
             made.pop("status", None)
@@ -392,6 +395,12 @@ def _is_the_servers_own(manifest: JsonObject) -> bool:
     """The Service by which pods find the API server; no cluster is without it."""
     key = ("Service", "default", "kubernetes")
     return (manifest.get("kind"), _namespace(manifest), state.name_of(manifest)) == key
+
+
+def _is_made_anew(local: JsonObject, before: JsonObject) -> bool:
+    """Whether the controllers put another pod in the place of one: its spec never changes."""
+    uids = _uid(local), _uid(before)
+    return local.get("kind") == kinds.POD.name and all(uids) and uids[0] != uids[1]
 
 
 def _is_of(kind: Kind, key: str) -> bool:

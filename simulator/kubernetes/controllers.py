@@ -3,7 +3,7 @@
 Where a real API server stands for a cluster, waiting for a release is the real Helm's.
 """
 
-from simulator.kubernetes import cloud_controller, extension_agent, state, workloads
+from simulator.kubernetes import cloud_controller, extension_agent, pods, state, workloads
 from simulator.kubernetes.helm import Helm
 from simulator.values import JsonObject, as_object
 from simulator.world import ClusterState, World
@@ -22,6 +22,7 @@ class Controllers:
         """One round over every cluster."""
         for cluster_id, objects in list(self._world.clusters.items()):
             workloads.control(self._world, cluster_id, objects)
+            pods.control(self._world, cluster_id, objects)
             self._load_balancers(cluster_id, objects)
             if not objects.server_url:
                 self._helm.control(cluster_id, objects)

@@ -1,4 +1,7 @@
-"""Which pods run: DaemonSets on the nodes that take them, StatefulSets where nothing is against."""
+"""Which pods run: DaemonSets on the nodes that take them, StatefulSets where nothing is against.
+
+The pods themselves are in :mod:`simulator.kubernetes.pods`.
+"""
 
 from typing import Final
 
@@ -24,19 +27,28 @@ STORAGE_CLASSES: Final = frozenset(
 def obstacle(world: World, cluster_id: str, objects: ClusterState, workload: JsonObject) -> str:
     """Why the pods of a StatefulSet or Deployment are not ready; empty if they are."""
     pod = f"pod {state.namespace_of(workload)}/{state.name_of(workload)}-0"
+    reason = unschedulable(world, cluster_id, workload)
+    if reason:
+        return f"{pod} is Pending: {reason}"
+    reason = crash(objects, workload)
+    return f"{pod}: {reason}" if reason else ""
+
+
+def unschedulable(world: World, cluster_id: str, workload: JsonObject) -> str:
+    """Why no node takes the pods of a StatefulSet or Deployment; empty if one does."""
     if not state.places(world, cluster_id, state.pod_spec(workload)):
-        return (
-            f"{pod} is Pending: 0 nodes are available: untolerated taints or node selectors of "
-            "every node pool"
-        )
+        return "0 nodes are available: untolerated taints or node selectors of every node pool"
     for claim in as_objects(dig(workload, "spec", "volumeClaimTemplates")):
         wanted = as_text(dig(claim, "spec", "storageClassName"), "default")
         if wanted not in STORAGE_CLASSES:
-            return f'{pod} is Pending: storageclass.storage.k8s.io "{wanted}" not found'
+            return f'storageclass.storage.k8s.io "{wanted}" not found'
+    return ""
+
+
+def crash(objects: ClusterState, workload: JsonObject) -> str:
+    """Why the containers of a scheduled pod do not run, as `<reason>: <message>`, or empty."""
     if pyroscope_server.is_pyroscope(workload):
-        reason = pyroscope_server.crash(objects, workload)
-        if reason:
-            return f"{pod}: {reason}"
+        return pyroscope_server.crash(objects, workload)
     return ""
 
 

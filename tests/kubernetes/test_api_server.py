@@ -217,10 +217,24 @@ def test_a_stateful_set_is_ready_and_its_claim_outlives_it(kubernetes: Kubernete
     until(lambda: names(kubernetes, claims) == ["data-store-0"])
     patch = {"Content-Type": "application/merge-patch+json"}
     labelled = {"spec": {"template": {"metadata": {"labels": {"app": "store", "more": "1"}}}}}
+    pod_path = f"{NAMESPACE}/pods/store-0"
+
+    def running() -> JsonObject:
+        found = as_object(kubernetes.call("GET", pod_path).json())
+        return found if dig(found, "status", "phase") == "Running" else {}
+
+    first = until(running)
+    owner = as_objects(dig(first, "metadata", "ownerReferences"))[0]
+    assert owner["uid"] == dig(made.json(), "metadata", "uid")
     kubernetes.call("PATCH", f"{collection}/store", labelled, **patch)
     until(lambda: status().get("observedGeneration") == 2)
+    second = until(lambda: dig(running(), "metadata", "labels", "more") and running())
+    assert dig(second, "metadata", "uid") != dig(first, "metadata", "uid")
+    kubernetes.call("DELETE", pod_path)
+    until(lambda: dig(running(), "metadata", "uid") not in (None, dig(second, "metadata", "uid")))
     kubernetes.call("DELETE", f"{collection}/store", {"propagationPolicy": "Foreground"})
     until(lambda: gone(kubernetes, f"{collection}/store"))
+    until(lambda: gone(kubernetes, pod_path))
     assert names(kubernetes, claims) == ["data-store-0"]
     kubernetes.call("DELETE", f"{claims}/data-store-0")
     until(lambda: names(kubernetes, claims) == [])

@@ -11,9 +11,17 @@ import yaml
 from simulator import home as homes
 from simulator.demo import differences, stable
 from simulator.session import CHART, Options
-from simulator.values import JsonObject, as_list, as_object, dig, is_object
+from simulator.values import (
+    JsonObject,
+    as_list,
+    as_object,
+    as_objects,
+    dig,
+    is_object,
+    text_map,
+)
 from tests.engine.simulation import Simulation
-from tests.kubernetes.cluster import Cluster, until
+from tests.kubernetes.cluster import GADGET, Cluster, name_of, until
 from tests.kubernetes.conftest import stack_files
 
 pytestmark = [pytest.mark.engine, pytest.mark.kubernetes, pytest.mark.xdist_group("k8s-stacks")]
@@ -67,12 +75,30 @@ def without_drawn(value: object) -> object:
     return value
 
 
+def ready_pods(cluster: Cluster) -> dict[str, dict[str, str]]:
+    """The labels of the pods in namespace gadget by name; empty unless all of them are ready."""
+    pods = as_objects(cluster.get(f"{GADGET}/pods")["items"])
+    ready = [
+        pod
+        for pod in pods
+        for condition in as_objects(dig(pod, "status", "conditions"))
+        if (condition["type"], condition["status"]) == ("Ready", "True")
+        and dig(pod, "status", "phase") == "Running"
+    ]
+    if len(ready) < len(pods):
+        return {}
+    return {name_of(pod): text_map(dig(pod, "metadata", "labels")) for pod in pods}
+
+
 def test_dev_lives_on_a_real_cluster_as_on_a_simulated_one(
-    real: Simulation, simulated: Simulation
+    real: Simulation, simulated: Simulation, cluster: Cluster
 ) -> None:
     before = stable(real.inspect())
     assert real.preview("dev").ops() == real.up("dev").ops()
     inside = comparable(real.inspect())
+    pods = until(lambda: ready_pods(cluster))
+    assert "pyroscope-0" in pods
+    assert [name for name, labels in pods.items() if labels.get("k8s-app") == "gadget"]
     assert real.up("dev", "--refresh").ops() == {}
     request = real.pulumi("stack", "output", "signalCheck", "--json", "--stack", "dev").output
     signal = real.run("sh", "operations/run", "check-signal", stdin=request)
@@ -80,6 +106,7 @@ def test_dev_lives_on_a_real_cluster_as_on_a_simulated_one(
     simulated.up("dev")
     assert comparable(simulated.inspect()) == inside
     real.destroy("dev")
+    until(lambda: as_objects(cluster.get("/api/v1/pods")["items"]) == [])
     assert differences(before, stable(real.inspect())) == []
     assert real.state("dev") == []
 

@@ -4,7 +4,16 @@ Services."""
 import pytest
 
 from simulator.seed import SUBSCRIPTION_ID
-from simulator.values import JsonObject, as_object, as_text, bury, clone_object, dig, text_map
+from simulator.values import (
+    JsonObject,
+    as_object,
+    as_objects,
+    as_text,
+    bury,
+    clone_object,
+    dig,
+    text_map,
+)
 from tests.simulator.azure import (
     CLUSTER,
     EXTENSION,
@@ -200,6 +209,158 @@ def test_the_claim_of_a_disk_outlives_the_release(kubernetes: Kubernetes) -> Non
 
 def test_an_interrupted_upgrade_of_nothing_is_refused(kubernetes: Kubernetes) -> None:
     assert kubernetes.release(upgrade=True)["code"] == 404
+
+
+# --- pods -----------------------------------------------------------------------------------------
+
+PODS = "/api/v1/namespaces/gadget/pods"
+
+
+def pods(kubernetes: Kubernetes) -> dict[str, JsonObject]:
+    """The pods of the namespace by name."""
+    items = as_objects(dig(kubernetes.call("GET", PODS).json(), "items"))
+    return {as_text(dig(item, "metadata", "name")): item for item in items}
+
+
+def conditions(pod: JsonObject) -> dict[str, JsonObject]:
+    return {as_text(item["type"]): item for item in as_objects(dig(pod, "status", "conditions"))}
+
+
+def is_ready(pod: JsonObject) -> bool:
+    return dig(pod, "status", "phase") == "Running" and conditions(pod)["Ready"]["status"] == "True"
+
+
+def apps(kind: str, **spec: object) -> JsonObject:
+    """A StatefulSet, Deployment or DaemonSet named ``store``."""
+    template = {
+        "metadata": {"labels": {"app": "store"}},
+        "spec": {"containers": [{"name": "store", "image": "example.com/store:1"}]},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": "store"},
+        "spec": {"selector": {"matchLabels": {"app": "store"}}, "template": template, **spec},
+    }
+
+
+def path_of(kind: str) -> str:
+    return f"/apis/apps/v1/namespaces/gadget/{kind.lower()}s"
+
+
+MERGE = {"Content-Type": "application/merge-patch+json"}
+
+
+def test_pyroscope_and_the_agent_have_pods_that_run(azure: Azure, kubernetes: Kubernetes) -> None:
+    kubernetes.release()
+    azure.install_agent()
+    found = pods(kubernetes)
+    assert all(map(is_ready, found.values()))
+    agents = [pod for pod in found.values() if dig(pod, "metadata", "labels", "k8s-app")]
+    assert len(agents) == 2  # the system pool's nodes
+    assert len(found) == 3
+    labels = text_map(dig(found["pyroscope-0"], "metadata", "labels"))
+    assert labels["app.kubernetes.io/name"] == "pyroscope"
+    (container,) = as_objects(dig(found["pyroscope-0"], "spec", "containers"))
+    assert container["name"] == "pyroscope"
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Deployment", "DaemonSet"])
+def test_a_workloads_pods_name_it_as_their_owner(kubernetes: Kubernetes, kind: str) -> None:
+    made = kubernetes.call("POST", path_of(kind), apps(kind)).json()
+    found = pods(kubernetes)
+    assert found
+    for name, pod in found.items():
+        assert name.startswith("store-")
+        (owner,) = as_objects(dig(pod, "metadata", "ownerReferences"))
+        assert (owner["kind"], owner["name"], owner["controller"]) == (kind, "store", True)
+        assert owner["uid"] == dig(made, "metadata", "uid")
+    kubernetes.call("DELETE", f"{path_of(kind)}/store")
+    assert pods(kubernetes) == {}
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Deployment"])
+def test_there_are_as_many_pods_as_replicas(kubernetes: Kubernetes, kind: str) -> None:
+    kubernetes.call("POST", path_of(kind), apps(kind, replicas=3))
+    before = sorted(pods(kubernetes))
+    assert len(before) == 3
+    kubernetes.call("PATCH", f"{path_of(kind)}/store", {"spec": {"replicas": 1}}, **MERGE)
+    assert sorted(pods(kubernetes)) == before[:1]
+    kubernetes.call("PATCH", f"{path_of(kind)}/store", {"spec": {"replicas": 0}}, **MERGE)
+    assert pods(kubernetes) == {}
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Deployment", "DaemonSet"])
+def test_only_another_template_makes_other_pods(kubernetes: Kubernetes, kind: str) -> None:
+    def uids() -> set[str]:
+        return {as_text(dig(pod, "metadata", "uid")) for pod in pods(kubernetes).values()}
+
+    kubernetes.call("POST", path_of(kind), apps(kind))
+    before = uids()
+    labels = {"metadata": {"labels": {"more": "1"}}}
+    kubernetes.call("PATCH", f"{path_of(kind)}/store", labels, **MERGE)
+    assert uids() == before
+    kubernetes.call("PATCH", f"{path_of(kind)}/store", {"spec": {"template": labels}}, **MERGE)
+    assert len(uids()) == len(before)
+    assert not uids() & before
+    for pod in pods(kubernetes).values():
+        assert dig(pod, "metadata", "labels", "more") == "1"
+
+
+def test_the_pod_of_a_disk_mounts_its_claim(kubernetes: Kubernetes) -> None:
+    kubernetes.release(with_value({"enabled": True, "size": "50Gi"}, "pyroscope", "persistence"))
+    volumes = as_objects(dig(pods(kubernetes)["pyroscope-0"], "spec", "volumes"))
+    assert {"claimName": "data-pyroscope-0"} in [
+        volume.get("persistentVolumeClaim") for volume in volumes
+    ]
+
+
+def test_a_pod_that_no_node_takes_says_why(kubernetes: Kubernetes) -> None:
+    values = with_value({"no": "such"}, "pyroscope", "nodeSelector")
+    assert kubernetes.release(values)["status"] == "failed"
+    pod = pods(kubernetes)["pyroscope-0"]
+    assert dig(pod, "status", "phase") == "Pending"
+    scheduled = conditions(pod)["PodScheduled"]
+    assert (scheduled["status"], scheduled["reason"]) == ("False", "Unschedulable")
+    assert "node selectors" in as_text(scheduled["message"])
+    kubernetes.release(upgrade=True)
+    assert is_ready(pods(kubernetes)["pyroscope-0"])
+
+
+def test_a_pod_whose_image_does_not_exist_says_so(kubernetes: Kubernetes) -> None:
+    kubernetes.release(with_value("0.0.0", "pyroscope", "image", "tag"))
+    pod = pods(kubernetes)["pyroscope-0"]
+    assert dig(pod, "status", "phase") == "Pending"
+    assert conditions(pod)["Ready"]["status"] == "False"
+    (container,) = as_objects(dig(pod, "status", "containerStatuses"))
+    assert dig(container, "state", "waiting", "reason") == "ImagePullBackOff"
+    assert container["ready"] is False
+
+
+def test_pods_go_with_the_release_and_the_extension(azure: Azure, kubernetes: Kubernetes) -> None:
+    kubernetes.release()
+    azure.install_agent()
+    kubernetes.uninstall()
+    assert all(name.startswith("gadget-") for name in pods(kubernetes))
+    azure.delete(EXTENSION)
+    assert pods(kubernetes) == {}
+
+
+def test_pods_do_not_keep_their_namespace(kubernetes: Kubernetes) -> None:
+    kubernetes.call("POST", path_of("StatefulSet"), apps("StatefulSet"))
+    assert pods(kubernetes)
+    kubernetes.call("DELETE", "/api/v1/namespaces/gadget")
+    assert kubernetes.call("GET", "/api/v1/namespaces/gadget").status_code == 404
+    assert pods(kubernetes) == {}
+
+
+def test_a_deleted_pod_comes_back_and_one_of_nobody_is_left_alone(kubernetes: Kubernetes) -> None:
+    own: JsonObject = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "own"}, "spec": {}}
+    kubernetes.call("POST", PODS, own)
+    kubernetes.call("POST", path_of("StatefulSet"), apps("StatefulSet"))
+    assert kubernetes.call("DELETE", f"{PODS}/store-0").status_code == 200
+    assert sorted(pods(kubernetes)) == ["own", "store-0"]
+    assert "status" not in pods(kubernetes)["own"]
 
 
 # --- the cloud controller -------------------------------------------------------------------------
