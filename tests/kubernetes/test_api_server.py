@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from simulator.apiserver import provision
 from simulator.identity import KUBERNETES_AUDIENCES
@@ -26,7 +27,9 @@ from tests.simulator.azure import (
     azure_on,
 )
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("k8s-api-server")]
+pytestmark = pytest.mark.kubernetes
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "gpu-workload.yaml"
 
 NAMESPACE = "/api/v1/namespaces/gadget"
 SERVICES = f"{NAMESPACE}/services"
@@ -325,3 +328,12 @@ def is_alive(pid: int) -> bool:
     """Whether the process runs; one that nobody has waited for yet does not."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False)
     return bool(state.stdout.strip()) and not state.stdout.startswith(b"Z")
+
+
+def test_the_example_workload_is_what_a_cluster_takes(kubernetes: Kubernetes) -> None:
+    example = as_object(yaml.safe_load(EXAMPLE.read_text()))
+
+    # Refuses what the API server would otherwise drop without a word: a misspelled field.
+    jobs = "/apis/batch/v1/namespaces/default/jobs?dryRun=All&fieldValidation=Strict"
+    answer = kubernetes.call("POST", jobs, example)
+    assert answer.status_code == 201, answer.text

@@ -15,7 +15,6 @@ from tests.kubernetes.cluster import GADGET, SERVICE, STATEFUL_SET, Cluster, nam
 pytestmark = [
     pytest.mark.engine,
     pytest.mark.kubernetes,
-    pytest.mark.xdist_group("k8s-interruptions"),
 ]
 
 AGENT = "/apis/apps/v1/namespaces/gadget/daemonsets/gadget"

@@ -27,7 +27,7 @@ from tests.unit.recording import Registered, record
 from tests.unit.test_program import sections
 from tools.provide import KUBERNETES_PROVIDER, provide
 
-pytestmark = [pytest.mark.kubernetes, pytest.mark.xdist_group("k8s-versions")]
+pytestmark = pytest.mark.kubernetes
 
 ROOT = Path(__file__).parents[2]
 SPECIAL = {"values"}

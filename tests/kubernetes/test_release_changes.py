@@ -8,7 +8,7 @@ from tests.engine.simulation import Simulation
 from tests.kubernetes.cluster import GADGET, PREFIX, STATEFUL_SET, Cluster, name_of
 from tests.simulator.azure import CLUSTER
 
-pytestmark = [pytest.mark.engine, pytest.mark.kubernetes, pytest.mark.xdist_group("k8s-changes")]
+pytestmark = [pytest.mark.engine, pytest.mark.kubernetes]
 
 CHAIN = [
     "data-sources-pyroscope",

@@ -24,7 +24,7 @@ from tests.engine.simulation import Simulation
 from tests.kubernetes.cluster import GADGET, Cluster, name_of, until
 from tests.kubernetes.conftest import stack_files
 
-pytestmark = [pytest.mark.engine, pytest.mark.kubernetes, pytest.mark.xdist_group("k8s-stacks")]
+pytestmark = [pytest.mark.engine, pytest.mark.kubernetes]
 
 RANDOM = (
     (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<id>"),
