@@ -36,7 +36,7 @@ def server(endpoint: str, data_source: str) -> Server:
 
 
 class _AzureToken(httpx.Auth):
-    """Adds a token of the first Azure credential that is there, got when it is first needed."""
+    """Adds a token of the identity that Pulumi's Azure provider has, got when first needed."""
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response, None]:
         request.headers["Authorization"] = f"Bearer {self._token()}"
@@ -49,19 +49,18 @@ class _AzureToken(httpx.Auth):
         if self._value is None:
             # 0.2 s that a query of a server without Azure should not wait for.
             from azure.core.exceptions import AzureError
-            from azure.identity import DefaultAzureCredential
 
-            credential = DefaultAzureCredential(
-                connection_timeout=5, read_timeout=10, retry_total=1
-            )
+            from operations.credentials import SIGN_IN, credential
+
+            # The same identity that deployed: a gate in CI has `ARM_*` variables and no `az login`.
+            source = credential({"connection_timeout": 5, "read_timeout": 10, "retry_total": 1})
             try:
-                self._value = credential.get_token(f"{AUDIENCE}/.default").token
+                self._value = source.get_token(f"{AUDIENCE}/.default").token
             except AzureError as error:
                 first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason"
                 raise NotAuthorisedError(
-                    f"No Azure credential gives a token for Grafana: {first} Sign in with "
-                    "`az login`, or set the variables of a service principal."
+                    f"No Azure credential gives a token for Grafana: {first} To mend it, {SIGN_IN}."
                 ) from error
             finally:
-                credential.close()
+                source.close()
         return self._value

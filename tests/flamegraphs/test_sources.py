@@ -232,6 +232,25 @@ def test_the_table_through_grafana_is_that_of_pyroscope(
     assert "data source pyro of https://" in done.out
 
 
+def test_the_identity_that_deployed_is_the_one_that_reads(
+    azure: dict[str, str], tmp_path: Path
+) -> None:
+    """``ARM_*`` variables choose it, as for Pulumi's Azure provider, whatever the chain would."""
+    with (
+        serving(identity) as (identity_url, identity_asked),
+        serving(grafana("pyro", pyroscope(RUNNING)), tmp_path / "ca.pem") as (url, _),
+    ):
+        env = azure | {
+            "IDENTITY_ENDPOINT": identity_url + "/token",
+            "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",
+            "ARM_USE_MSI": "true",
+            "ARM_CLIENT_ID": "the-deployer",
+        }
+        done = flamegraphs("hotspots", "--grafana", url, "--data-source", "pyro", env=env)
+    assert done.status == 0, done.error
+    assert identity_asked.requests[0].query["client_id"] == "the-deployer"
+
+
 def test_no_credential_at_all_is_not_authorised(tmp_path: Path) -> None:
     env = {
         "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",

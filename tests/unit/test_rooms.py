@@ -16,7 +16,7 @@ MAY_IMPORT = {
     "components": {"operations.requests"},
     "dashboards": set[str](),
     "operations": set[str](),
-    "flamegraphs": set[str](),
+    "flamegraphs": {"operations.credentials"},
 }
 """Per room, the other rooms (or modules of them) that it may import."""
 
