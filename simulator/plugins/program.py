@@ -10,16 +10,20 @@ import os
 import runpy
 import signal
 import sys
+import threading
+import time
 import traceback
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, cast
 
 _REPORTED = 32
+_PARENT_CHECK_SECONDS = 0.5
 
 
 def main() -> None:
     """Configure the SDK, run the program in its stack, and report what went wrong."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     settings = json.load(sys.stdin)
     # The program itself must find an empty standard input, and not this folder's modules.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -88,6 +92,13 @@ def _user_traceback(error: BaseException, directory: str) -> str:
             report.stack = traceback.StackSummary.from_list(report.stack[index:])
             break
     return "".join(report.format())
+
+
+def _end_with(host: int) -> None:
+    """End with the language host, which ends with its engine: one that was killed tells nobody."""
+    while os.getppid() == host:
+        time.sleep(_PARENT_CHECK_SECONDS)
+    os._exit(_REPORTED)
 
 
 def _stop(_signal: int, _frame: object) -> None:

@@ -109,15 +109,20 @@ def test_an_interrupt_ends_quietly_and_leaves_the_stack_unlocked(
     assert example.up("one").ok
 
 
+@pytest.mark.parametrize("killed", ["the engine", "the engine and its language host"])
 def test_plugins_and_program_end_when_the_engine_is_killed(
-    example: Simulation, program_folder: Path
+    example: Simulation, program_folder: Path, killed: str
 ) -> None:
     write(program_folder, WAITING)
     process = example.start("pulumi", "up", "--yes", "--skip-preview", "--stack", "one")
     _read_until(process, "begun")
     ours = _processes_below(process.pid)
     plugins = [pid for pid, line in ours.items() if "simulator" in line and pid != process.pid]
-    assert plugins, ours
+    hosts = [pid for pid in plugins if "language" in ours[pid]]
+    assert hosts, ours
+    if killed != "the engine":
+        for pid in hosts:
+            os.kill(pid, signal.SIGKILL)
     process.kill()
     process.communicate(timeout=60)
     deadline = time.monotonic() + 30
