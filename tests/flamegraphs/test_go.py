@@ -14,6 +14,8 @@ from flamegraphs.hotspots import hotspots
 from tests.flamegraphs.generated import write
 from tests.flamegraphs.gopprof import our_table, pprof_table
 
+pytestmark = pytest.mark.go
+
 PROGRAM = """
 package main
 
