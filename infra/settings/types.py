@@ -9,7 +9,6 @@ from typing import Annotated
 from infra.settings.section import Stringified, Text, Whole
 
 _GUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
-GUID_PATTERN = _GUID
 
 # --- Azure in general --------------------------------------------------------------------------
 

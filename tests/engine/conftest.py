@@ -8,6 +8,7 @@ import pytest
 
 from simulator import home as homes
 from simulator.session import Options
+from tests.engine.portal import Portal, portal_of
 from tests.engine.simulation import Simulation
 
 
@@ -27,6 +28,13 @@ def sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
         yield simulation
     finally:
         homes.stop(home)
+
+
+@pytest.fixture(scope="module")
+def person(sim: Simulation) -> Iterator[Portal]:
+    """Somebody who changes things by hand in that Azure, as in its portal and in Grafana."""
+    with portal_of(sim) as portal:
+        yield portal
 
 
 @pytest.fixture(scope="module")

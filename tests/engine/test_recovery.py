@@ -5,7 +5,6 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import pytest
 from simulator.home import CHECKOUT, Home
 from simulator.session import Options
 from simulator.values import JsonObject, as_text
-from tests.engine.portal import Portal, portal_of
+from tests.engine.portal import Portal
 from tests.engine.simulation import Outcome, Simulation
 
 pytestmark = pytest.mark.engine
@@ -49,12 +48,6 @@ def answers(
     body = {"error": {"code": code, "message": f"{code}."}}
     then = {"status": status, "body": body}
     return {"service": service, "method": method, "path": path, "count": count, "then": then}
-
-
-@pytest.fixture(scope="module")
-def person(sim: Simulation) -> Iterator[Portal]:
-    with portal_of(sim) as portal:
-        yield portal
 
 
 # --- a deployment that fails on the way, and goes on ---------------------------------------------

@@ -1,7 +1,6 @@
 """Where tokens and kubeconfigs are not: in state, on command lines, in output; nor any way out."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import pytest
 import yaml
 
 from simulator.values import JsonObject, as_object
-from tests.engine.portal import Portal, portal_of
+from tests.engine.portal import Portal
 from tests.engine.simulation import Outcome, Simulation
 from tests.simulator.azure import CLUSTER, Kubernetes
 
@@ -46,12 +45,6 @@ class Life:
     rotated: Outcome
     encrypted: Outcome
     destroy: Watched
-
-
-@pytest.fixture(scope="module")
-def person(sim: Simulation) -> Iterator[Portal]:
-    with portal_of(sim) as portal:
-        yield portal
 
 
 @pytest.fixture(scope="module")

@@ -1,24 +1,17 @@
 """Two stacks, each with its cluster, on one Grafana; and objects there that are nobody's."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
 
 from simulator.values import JsonObject, as_object, as_text, dig
-from tests.engine.portal import Portal, portal_of
+from tests.engine.portal import Portal
 from tests.engine.simulation import Outcome, Simulation
 
 pytestmark = pytest.mark.engine
 
 PUBLISHED = "local-pyroscope"
 PROD = {"name": "aks-prod", "resourceGroup": "rg-prod"}
-
-
-@pytest.fixture(scope="module")
-def person(sim: Simulation) -> Iterator[Portal]:
-    with portal_of(sim) as portal:
-        yield portal
 
 
 # --- default names -------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """What cannot work is told in one message, before the first resource, with what mends it."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from simulator.demo import differences, stable
 from simulator.seed import CALLER_ID, SUBSCRIPTION_ID
 from simulator.values import as_object, as_text, dig
-from tests.engine.portal import Portal, portal_of, resource_group
+from tests.engine.portal import Portal, resource_group
 from tests.engine.simulation import Outcome, Simulation
 from tests.simulator.azure import CLUSTER, GRAFANA, WORKSPACE
 
@@ -16,12 +15,6 @@ pytestmark = pytest.mark.engine
 
 STRANGER = "99999999-9999-4999-8999-999999999999"
 ODD = f"{resource_group('rg-dev')}/providers/Microsoft.ContainerService/managedClusters/aks-odd"
-
-
-@pytest.fixture(scope="module")
-def person(sim: Simulation) -> Iterator[Portal]:
-    with portal_of(sim) as portal:
-        yield portal
 
 
 def refused(sim: Simulation) -> Outcome:
