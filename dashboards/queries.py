@@ -1,7 +1,7 @@
 """Selectors and queries, apart from layout: what is asked of Prometheus and of Pyroscope.
 
 Every expression is plain text for Grafana, with its ``$variables`` and macros in place.
-docs/dashboard.md ("How live memory is computed") explains the choices; the tests run every
+docs/users/dashboard.md ("How live memory is computed") explains the choices; the tests run every
 expression on a real Prometheus.
 
 Not here: titles, units and positions (:mod:`dashboards.panels`), and alerts.

@@ -69,5 +69,5 @@ def not_measured(documentation_url: str | None, *, with_metrics: bool) -> str:
 
 def _own_documentation(base_url: str | None, file: str, subject: str) -> str:
     if base_url is None:
-        return f"{subject}: `docs/{file}` in this dashboard's project"
-    return f"[{subject}]({base_url.rstrip('/')}/{file})"
+        return f"{subject}: `docs/users/{file}` in this dashboard's project"
+    return f"[{subject}]({base_url.rstrip('/')}/users/{file})"

@@ -24,8 +24,8 @@ write.
 - Versions go into quotes: YAML reads `1.20` as the number `1.2`.
 - No value may be encrypted (`secure:`): settings become names, annotations and chart values, which
   Azure and the cluster show in plain text.
-- A first line `# yaml-language-server: $schema=docs/stack.schema.json` lets editors complete and
-  check the file.
+- A first line `# yaml-language-server: $schema=docs/users/stack.schema.json` lets editors complete
+  and check the file.
 """
 
 _COMPATIBILITY = """\

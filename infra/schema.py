@@ -1,8 +1,8 @@
 """``python -m infra.schema`` writes what is generated from the settings.
 
-That is ``docs/stack.schema.json``, with which editors complete and check a stack file, and
-``docs/configuration.md``, the reference. With ``--check`` nothing is written and the exit status
-says whether both are in step.
+That is ``docs/users/stack.schema.json``, with which editors complete and check a stack file, and
+``docs/users/configuration.md``, the reference. With ``--check`` nothing is written and the exit
+status says whether both are in step.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from infra.reference import reference
 from infra.settings import NAMESPACE, Settings
 
 ROOT = Path(__file__).resolve().parent.parent
-SCHEMA_FILE = "docs/stack.schema.json"
-REFERENCE_FILE = "docs/configuration.md"
+SCHEMA_FILE = "docs/users/stack.schema.json"
+REFERENCE_FILE = "docs/users/configuration.md"
 
 Json = dict[str, object]
 
@@ -30,7 +30,7 @@ def stack_schema() -> Json:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A stack of GPU memory profiling on AKS",
-        "description": "Pulumi.<stack>.yaml of this project; see docs/configuration.md.",
+        "description": "Pulumi.<stack>.yaml of this project; see docs/users/configuration.md.",
         "type": "object",
         "required": ["config"],
         "properties": {
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             continue
         stale.append(name)
         if not check:
-            path.parent.mkdir(exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     for name in stale:
         state = "is out of step; run: python -m infra.schema" if check else "written"

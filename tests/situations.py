@@ -1,8 +1,8 @@
 """The traps of the manual procedure and the situations people reported, each with what must happen.
 
 A test that proves one handled carries ``@pytest.mark.handles("<key>")``. From those marks
-``python -m tests.situations`` writes docs/handled.md; ``--check`` fails where the page is out of
-step, a mark names an unknown key, or a situation has no test.
+``python -m tests.situations`` writes docs/maintainers/handled.md; ``--check`` fails where the page
+is out of step, a mark names an unknown key, or a situation has no test.
 """
 
 import ast
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "handled.md"
+PAGE = ROOT / "docs" / "maintainers" / "handled.md"
 
 
 @dataclass(frozen=True)
@@ -293,7 +293,7 @@ def _marks(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
 
 
 def page(found: dict[str, list[str]]) -> str:
-    """The text of docs/handled.md."""
+    """The text of docs/maintainers/handled.md."""
     lines = [
         "# What is handled, and the test that proves it",
         "",
@@ -313,7 +313,7 @@ def page(found: dict[str, list[str]]) -> str:
 
 def _link(test: str) -> str:
     file, name = test.split("::")
-    return f"[{name.removeprefix('test_').replace('_', ' ')}](../{file})"
+    return f"[{name.removeprefix('test_').replace('_', ' ')}](../../{file})"
 
 
 def faults(found: dict[str, list[str]]) -> list[str]:
@@ -329,7 +329,9 @@ def main(arguments: list[str]) -> int:
     wrong = faults(found)
     if "--check" in arguments:
         if not PAGE.exists() or PAGE.read_text() != page(found):
-            wrong.append("docs/handled.md is out of step: run `python -m tests.situations`")
+            wrong.append(
+                f"{PAGE.relative_to(ROOT)} is out of step: run `python -m tests.situations`"
+            )
     else:
         PAGE.write_text(page(found))
     print("\n".join(wrong) or f"{len(SITUATIONS)} situations, each with a test")  # noqa: T201

@@ -283,7 +283,7 @@ def test_the_texts_explain_reading_and_limits_and_link_to_documentation(dashboar
     limits = str(mapping(panel(dashboard, PanelId.NOT_MEASURED)["options"])["content"])
     for text in (guide, limits):
         assert "](https://" in text
-        assert "docs/dashboard.md" in text
+        assert "docs/users/dashboard.md" in text
     for word in ("Self", "Total", "interpreter trampoline", "who allocates"):
         assert word in guide
     for word in (
@@ -305,11 +305,11 @@ def test_the_projects_own_documentation_is_linked_where_its_address_is_known() -
         documentation_url="https://git.example/gpuobs/docs/",
     )
     guide = mapping(panel(build(options), PanelId.HOW_TO_READ)["options"])["content"]
-    assert "](https://git.example/gpuobs/docs/dashboard.md)" in str(guide)
+    assert "](https://git.example/gpuobs/docs/users/dashboard.md)" in str(guide)
 
 
 def test_every_panel_is_explained_in_the_documentation() -> None:
-    documentation = (ROOT / "docs" / "dashboard.md").read_text()
+    documentation = (ROOT / "docs" / "users" / "dashboard.md").read_text()
     for item in panels(build(OPTIONS)):
         assert f"**{item['title']}**" in documentation, item["title"]
 

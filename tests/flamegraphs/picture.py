@@ -13,7 +13,7 @@ from tests.flamegraphs.browser import browser
 from tests.flamegraphs.command import ROOT, flamegraphs
 from tests.flamegraphs.server import NEW_TYPE, pyroscope, serving
 
-PICTURE = ROOT / "docs" / "images" / "flame-graph.png"
+PICTURE = ROOT / "docs" / "users" / "images" / "flame-graph.png"
 
 
 def take(picture: Path, *, dark: bool = False, search: str = "") -> None:

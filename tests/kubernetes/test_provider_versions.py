@@ -133,7 +133,7 @@ def test_what_only_the_sdk_knows_is_not_used(name: str) -> None:
 
 
 def test_the_page_states_both_versions() -> None:
-    page = (ROOT / "docs" / "kubernetes.md").read_text()
+    page = (ROOT / "docs" / "maintainers" / "kubernetes.md").read_text()
     assert f"`pulumi-kubernetes` {metadata.version('pulumi-kubernetes')}" in page
     main = (ROOT / "tools" / "pulumi-resource-kubernetes" / "main.go").read_text()
     (built,) = re.findall(r'provider\.Serve\("kubernetes", "([\d.]+)"', main)
