@@ -1,4 +1,7 @@
-"""Adds profiles of one unit into one: parts of a long window, or two types of the same meaning."""
+"""Brings profiles together: one table of functions for several, or one profile of all.
+
+What is added into one has one unit: parts of a long window, or two types of the same meaning.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,12 +21,27 @@ from flamegraphs.profile import (
 
 
 @dataclass(frozen=True)
+class _Renamed:
+    """Stacks of a profile over another table of functions."""
+
+    stacks: Stacks
+    table: FrameArray
+    """The place of each of its functions in that table."""
+
+    def __len__(self) -> int:
+        return len(self.stacks)
+
+    def batches(self, samples: IntArray | None = None) -> Iterator[Batch]:
+        """See `Stacks`."""
+        for batch in self.stacks.batches(samples):
+            yield replace(batch, frames=self.table[batch.frames])
+
+
+@dataclass(frozen=True)
 class _Chain:
-    """Stacks of several profiles, one profile after another, over a common table of functions."""
+    """Stacks of several profiles of one table of functions, one profile after another."""
 
     parts: Sequence[Stacks]
-    tables: Sequence[FrameArray]
-    """For each part, the place of its functions in the common table."""
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -31,19 +49,18 @@ class _Chain:
     def batches(self, samples: IntArray | None = None) -> Iterator[Batch]:
         """See `Stacks`."""
         starts = offsets_of(np.array([len(part) for part in self.parts], np.int64))
-        for place, (part, table) in enumerate(zip(self.parts, self.tables, strict=True)):
+        for place, part in enumerate(self.parts):
             chosen = None
             if samples is not None:
                 first, last = np.searchsorted(samples, starts[place : place + 2])
                 chosen = samples[first:last] - starts[place]
-            for batch in part.batches(chosen):
-                yield replace(batch, frames=table[batch.frames])
+            yield from part.batches(chosen)
 
 
-def merge(profiles: Sequence[Profile]) -> Profile:
-    """Return one profile with the samples of all; facts and notes are those of the first."""
-    if len(profiles) == 1:
-        return profiles[0]
+def common_functions(profiles: Sequence[Profile]) -> list[Profile]:
+    """Return the same profiles over one table of functions."""
+    if all(profile.functions is profiles[0].functions for profile in profiles):
+        return list(profiles)
     functions = Functions()
     truncated: list[int] = []
     tables: list[FrameArray] = []
@@ -52,6 +69,16 @@ def merge(profiles: Sequence[Profile]) -> Profile:
         truncated += table[profile.kinds == Kind.TRUNCATED].tolist()
         tables.append(table)
     names, kinds = functions.table(truncated)
-    first = profiles[0]
-    stacks = _Chain([profile.stacks for profile in profiles], tables)
-    return replace(first, functions=names, kinds=kinds, stacks=stacks)
+    return [
+        replace(profile, functions=names, kinds=kinds, stacks=_Renamed(profile.stacks, table))
+        for profile, table in zip(profiles, tables, strict=True)
+    ]
+
+
+def merge(profiles: Sequence[Profile]) -> Profile:
+    """Return one profile with the samples of all; facts and notes are those of the first."""
+    if len(profiles) == 1:
+        return profiles[0]
+    alike = common_functions(profiles)
+    stacks = _Chain([profile.stacks for profile in alike])
+    return replace(alike[0], stacks=stacks)

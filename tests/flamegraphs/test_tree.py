@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flamegraphs.errors import UsageError
-from flamegraphs.tree import MAX_DEPTH, NOT_DRAWN, Tree, tree
+from flamegraphs.tree import MAX_DEPTH, NOT_DRAWN, Tree, tree, trees
 from tests.flamegraphs.profiles import Stacks, profile_of, stacks, stacks_of
 
 
@@ -42,14 +42,39 @@ def test_parents_come_before_children_and_the_widest_sibling_first() -> None:
     assert [drawn.name(node) for node in drawn.nodes] == ["all", "x", "main", "wide", "small"]
 
 
-def test_what_is_too_narrow_is_one_block_below_its_parent() -> None:
-    many: Stacks = [([f"f{n}", "main"], 1) for n in range(5_000)] + [(["wide", "main"], 10**6)]
-    drawn = tree(profile_of(many), 100)
+def test_what_is_too_narrow_is_a_few_blocks_below_its_parent_that_name_the_widest() -> None:
+    many: Stacks = [([f"f{n}", "main"], 1) for n in range(5_000)]
+    drawn = tree(profile_of([*many, (["wide", "main"], 10**6)]), 100)
     assert len(drawn.nodes) <= 100
     rest = [node for node in drawn.nodes if node.function == NOT_DRAWN]
-    assert [(drawn.name(drawn.nodes[node.parent]), node.total) for node in rest] == [
-        ("main", 5_000)
-    ]
+    assert {drawn.name(drawn.nodes[node.parent]) for node in rest} == {"main"}
+    assert sum(node.total for node in rest) == 5_000
+    assert sum(node.gathered for node in rest) == 5_000
+    assert 10 < len(rest) <= 64, "many narrow siblings are more than one grey block"
+    assert drawn.name(rest[0]).startswith("(f0 and ")
+    assert drawn.name(rest[0]).endswith(" more, not drawn further)")
+
+
+def test_several_profiles_are_drawn_over_one_shape() -> None:
+    before, after = (
+        profile_of([(["a", "main"], 3), (["gone", "main"], 2)]),
+        profile_of([(["new"], 4), (["a", "main"], 9)]),
+    )
+    old, new = trees([before, after])
+    paths = [[t.name(node) for node in t.nodes] for t in (old, new)]
+    assert paths[0] == paths[1] == ["all", "main", "new", "a", "gone"]
+    assert [node.total for node in old.nodes] == [5, 5, 0, 3, 2]
+    assert [node.total for node in new.nodes] == [13, 9, 4, 9, 0]
+
+
+def test_sample_types_of_different_units_have_the_same_say_in_what_is_drawn() -> None:
+    count = profile_of([(["often"], 1_000), *(([f"c{n}"], 1) for n in range(500))], "count")
+    size = profile_of([(["large"], 10**9), *(([f"s{n}"], 1) for n in range(500))], "bytes")
+    counts, sizes = trees([count, size], 100)
+    names = {counts.name(node) for node in counts.nodes}
+    assert {"often", "large"} <= names
+    assert counts.nodes[0].total == 1_500
+    assert sizes.nodes[0].total == 10**9 + 500
 
 
 def test_thousands_of_equally_wide_blocks_still_end_below_the_limit() -> None:
