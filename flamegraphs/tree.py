@@ -206,7 +206,8 @@ class _Growth:
         cuts = [starts]
         for many in np.flatnonzero(groups > 1).tolist():
             reached = np.cumsum(totals[starts[many] : ends[many]])
-            steps = np.arange(1, groups[many]) * (int(sums[many]) // int(groups[many]))
+            count = int(groups[many])
+            steps = np.arange(1, count, dtype=np.int64) * (int(sums[many]) // count)
             cuts.append(starts[many] + np.searchsorted(reached, steps) + 1)
         every = np.unique(np.concatenate(cuts))
         return every[every < len(parents)]
