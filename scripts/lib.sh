@@ -1,6 +1,9 @@
 # shellcheck shell=sh disable=SC2034
 # Shared by the scripts: the project's Python, with everything in requirements*.txt. POSIX sh.
 # Sets: root (the checkout), python (its interpreter). Progress goes to standard error.
+#
+# It is the one that Pulumi.yaml names, .venv, made and brought up to date with pip. Only where there is no .venv
+# and the active environment (VIRTUAL_ENV) has everything, it is that one.
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd) || exit 1
 
@@ -8,11 +11,14 @@ say() {
   printf '%s\n' "$*" >&2
 }
 
-# A Python that can make the project's environment: 3.11 or newer.
+is_recent() {
+  "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1
+}
+
+# A Python that can make the environment: 3.11 or newer.
 find_python() {
   for candidate in python3.13 python3.12 python3.11 python3 python; do
-    if command -v "$candidate" >/dev/null 2>&1 &&
-      "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then
+    if is_recent "$candidate"; then
       command -v "$candidate"
       return 0
     fi
@@ -20,27 +26,61 @@ find_python() {
   return 1
 }
 
-# What the environment must hold, as one word: the pins of both requirements files.
-wanted_stamp() {
-  cat "$root/requirements.txt" "$root/requirements-dev.txt" | cksum | tr ' ' '-'
+# Installs the pinned packages into the environment $1; the other arguments are pip's.
+install_packages() {
+  environment=$1
+  shift
+  "$environment/bin/python" -m pip --disable-pip-version-check install --quiet --require-hashes \
+    -r "$root/requirements.txt" -r "$root/requirements-dev.txt" "$@" >&2
 }
 
-# The stamp is written last, so an interrupted installation is never taken for a whole one.
+# The stamp, a checksum of the pins, is written last: an interrupted installation is never taken for a whole one.
+pins=$(cat "$root/requirements.txt" "$root/requirements-dev.txt" | cksum | tr ' ' '-')
 has_stamp() {
-  [ -x "$1/bin/python" ] && [ "$(cat "$1/.gpuobs-requirements" 2>/dev/null)" = "$wanted" ]
+  [ -x "$1/bin/python" ] && [ "$(cat "$1/.gpuobs-requirements" 2>/dev/null)" = "$pins" ]
+}
+stamp() {
+  printf '%s\n' "$pins" >"$1/.gpuobs-requirements"
 }
 
-wanted=$(wanted_stamp)
-if [ -n "${VIRTUAL_ENV:-}" ] && has_stamp "$VIRTUAL_ENV"; then
-  python=$VIRTUAL_ENV/bin/python
-elif has_stamp "$root/.venv"; then
-  python=$root/.venv/bin/python
-else
+# Whether the active environment has everything, asked of pip without its looking anywhere else.
+active_is_complete() {
+  [ -n "${VIRTUAL_ENV:-}" ] && [ ! -e "$root/.venv" ] || return 1
+  has_stamp "$VIRTUAL_ENV" && return 0
+  is_recent "$VIRTUAL_ENV/bin/python" &&
+    install_packages "$VIRTUAL_ENV" --dry-run --no-index --no-deps 2>/dev/null && stamp "$VIRTUAL_ENV"
+}
+
+make_environment() {
   if ! system_python=$(find_python); then
     say "Python 3.11 or newer is needed and none is on PATH. Install it (https://www.python.org/downloads/)."
-    exit 1
+    return 1
   fi
-  python=$("$system_python" "$root/scripts/environment.py" "$wanted") || exit 1
+  # Another script may be making it: the lock belongs to this shell's descriptor 9, and ends with it.
+  exec 9<"$root/requirements.txt"
+  "$system_python" -c 'import fcntl; fcntl.flock(9, fcntl.LOCK_EX)' || return 1
+  if ! has_stamp "$root/.venv"; then
+    if ! is_recent "$root/.venv/bin/python"; then
+      say "making the Python environment $root/.venv"
+      "$system_python" -m venv --clear "$root/.venv" || return 1
+    fi
+    say "installing the pinned packages (a minute or two the first time)"
+    if ! install_packages "$root/.venv"; then
+      say "installing the packages failed (see above); $root/.venv is incomplete"
+      return 1
+    fi
+    stamp "$root/.venv" || return 1
+  fi
+  exec 9<&-
+}
+
+if has_stamp "$root/.venv"; then
+  python=$root/.venv/bin/python
+elif active_is_complete; then
+  python=$VIRTUAL_ENV/bin/python
+else
+  make_environment || exit 1
+  python=$root/.venv/bin/python
 fi
 
 # Scripts may be called from anywhere; what runs from here finds the checkout's own modules.

@@ -168,6 +168,10 @@ class Project:
         A plugin that is only found on PATH costs four warning lines a command.
         """
         project = as_object(_read_yaml(self._program / "Pulumi.yaml"))
+        option = ("runtime", "options", "virtualenv")
+        virtualenv = dig(project, *option)
+        if virtualenv is not None:
+            bury(project, self._virtualenv(as_text(virtualenv)), *option)
         plugins: JsonObject = {
             "providers": [
                 {"name": name, "path": path or str(self._home.path / "plugins" / name)}
@@ -180,6 +184,14 @@ class Project:
         project["main"] = os.path.relpath(self._program, self._home.project)
         project["plugins"] = plugins
         _write(self._home.project / "Pulumi.yaml", yaml.safe_dump(project, sort_keys=False))
+
+    def _virtualenv(self, named: str) -> str:
+        """The program's virtual environment; where it is not there, the one that runs us.
+
+        Absolute, for a relative path would start at the home's project folder.
+        """
+        own = self._program / named
+        return str(own) if (own / "bin" / "python").exists() else sys.prefix
 
     def _own_stack_files(self) -> list[Path]:
         return sorted(

@@ -1,12 +1,13 @@
 """A Python language host, for machines without ``pulumi-language-python``.
 
-It runs the program with the Python that runs it, and shows what the program prints. It also runs
-plugins written in Python (policy packs, components) as the engine asks for them. Not here:
-installing dependencies, code generation, templates: those need a real installation of Pulumi.
+It runs the program with the Python that its ``Pulumi.yaml`` names, and shows what the program
+prints. It also runs plugins written in Python (policy packs, components) as the engine asks for
+them. Not here: code generation, templates: those need a real installation of Pulumi.
 """
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,12 +15,13 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO
+from typing import IO, cast
 
 import grpc
 from google.protobuf import empty_pb2
 from typing_extensions import override
 
+from simulator.plugins.environment import Environment, RuntimeOptionsError
 from simulator.plugins.serving import serve
 from simulator.plugins.stubs import language_pb2, language_pb2_grpc, plugin_pb2
 
@@ -67,8 +69,12 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     def About(
         self, request: language_pb2.AboutRequest, context: grpc.ServicerContext
     ) -> language_pb2.AboutResponse:
-        version = ".".join(str(part) for part in sys.version_info[:3])
-        return language_pb2.AboutResponse(executable=sys.executable, version=version)
+        environment = Environment.of(request.info)
+        version = environment.ask("import json, sys; print(json.dumps(list(sys.version_info[:3])))")
+        return language_pb2.AboutResponse(
+            executable=environment.python,
+            version=".".join(str(part) for part in cast("list[int]", version)),
+        )
 
     @override
     def GetProgramDependencies(
@@ -76,12 +82,10 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         request: language_pb2.GetProgramDependenciesRequest,
         context: grpc.ServicerContext,
     ) -> language_pb2.GetProgramDependenciesResponse:
-        from importlib.metadata import distributions
-
+        found = cast("list[list[str]]", Environment.of(request.info).ask(_DISTRIBUTIONS))
         return language_pb2.GetProgramDependenciesResponse(
             dependencies=[
-                language_pb2.DependencyInfo(name=found.name, version=found.version)
-                for found in distributions()
+                language_pb2.DependencyInfo(name=name, version=version) for name, version in found
             ]
         )
 
@@ -91,9 +95,23 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
         request: language_pb2.InstallDependenciesRequest,
         context: grpc.ServicerContext,
     ) -> Iterator[language_pb2.InstallDependenciesResponse]:
-        yield language_pb2.InstallDependenciesResponse(
-            stderr=b"The project's scripts install its dependencies; nothing to do.\n"
-        )
+        directory = request.info.program_directory or request.directory
+        try:
+            for command in Environment.of(request.info).installation(Path(directory)):
+                done = subprocess.run(
+                    command,
+                    cwd=directory,
+                    capture_output=True,
+                    check=False,
+                    stdin=subprocess.DEVNULL,
+                )
+                yield language_pb2.InstallDependenciesResponse(
+                    stdout=done.stdout, stderr=done.stderr
+                )
+                if done.returncode != 0:
+                    context.abort(grpc.StatusCode.UNKNOWN, f"{shlex.join(command)} failed")
+        except RuntimeOptionsError as problem:
+            context.abort(grpc.StatusCode.UNKNOWN, str(problem))
 
     @override
     def Run(
@@ -115,11 +133,16 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             "root": request.info.root_directory,
             "arguments": list(request.args),
         }
+        try:
+            environment = Environment.of(request.info)
+            python = environment.python
+        except RuntimeOptionsError as problem:
+            return language_pb2.RunResponse(error=str(problem))
         child = subprocess.Popen(
-            [sys.executable, "-u", str(Path(__file__).with_name("program.py"))],
+            [python, "-u", str(Path(__file__).with_name("program.py"))],
             cwd=request.pwd or directory,
             stdin=subprocess.PIPE,
-            env=os.environ | _program_environment(request),
+            env=os.environ | environment.variables | _program_environment(request),
             # Our own standard output and error are the user's; the child inherits them.
         )
         self._children.add(child)
@@ -141,15 +164,20 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
     ) -> Iterator[language_pb2.RunPluginResponse]:
         program = request.info.program_directory
         entry = request.info.entry_point
+        environment = Environment.of(request.info)
         child = subprocess.Popen(
             [
-                sys.executable,
+                environment.python,
                 "-u",
                 str(Path(program, "" if entry in ("", ".") else entry)),
                 *request.args,
             ],
             cwd=request.pwd or program,
-            env={**os.environ, **dict(pair.split("=", 1) for pair in request.env)},
+            env={
+                **os.environ,
+                **environment.variables,
+                **dict(pair.split("=", 1) for pair in request.env),
+            },
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -165,6 +193,13 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
 
 _REPORTED = 32
 """The program's exit status that means: failed, and the engine knows why."""
+
+
+_DISTRIBUTIONS = """
+import json
+from importlib.metadata import distributions
+print(json.dumps([[found.name, found.version] for found in distributions()]))
+"""
 
 
 def _program_environment(request: language_pb2.RunRequest) -> dict[str, str]:

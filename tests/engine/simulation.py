@@ -115,7 +115,12 @@ class Simulation:
         return self._session.azure
 
     def of_program(
-        self, folder: Path, source: str, *, stacks: Mapping[str, object]
+        self,
+        folder: Path,
+        source: str,
+        *,
+        stacks: Mapping[str, object],
+        runtime: object = "python",
     ) -> "Simulation":
         """The same Azure and stacks' home with another program, for tests of the simulator itself.
 
@@ -123,8 +128,10 @@ class Simulation:
             folder: where the program is written.
             source: ``__main__.py``.
             stacks: name to configuration.
+            runtime: ``runtime`` of its ``Pulumi.yaml``.
         """
-        (folder / "Pulumi.yaml").write_text("name: example\nruntime: python\n")
+        project = yaml.safe_dump({"name": "example", "runtime": runtime})
+        (folder / "Pulumi.yaml").write_text(project)
         (folder / "__main__.py").write_text(source)
         for stack, config in stacks.items():
             (folder / f"Pulumi.{stack}.yaml").write_text(yaml.safe_dump({"config": config}))

@@ -6,13 +6,16 @@ import signal
 import subprocess
 import sys
 import time
+import venv
 from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
+import pulumi
 import pytest
 
 from simulator.home import CHECKOUT
+from simulator.plugins.environment import Environment
 from simulator.plugins.stubs import language_pb2
 from tests.engine.simulation import Simulation
 
@@ -56,6 +59,27 @@ def test_modules_beside_the_program_are_importable(
     write(program_folder, "import beside, pulumi\npulumi.export('value', beside.VALUE)\n")
     example.up("one")
     assert example.outputs("one") == {"value": 3}
+
+
+def test_the_program_runs_in_the_virtual_environment_of_its_project_file(
+    sim: Simulation, tmp_path: Path
+) -> None:
+    site = Path(pulumi.__file__).parents[1]
+    venv.create(tmp_path / "own", with_pip=False, symlinks=True)
+    (own_site,) = (tmp_path / "own").glob("lib/python*/site-packages")
+    (own_site / "ours.pth").write_text(f"{site}\n")
+    program = sim.of_program(
+        tmp_path,
+        "import os, sys, pulumi\n"
+        "pulumi.export('prefix', sys.prefix)\n"
+        "pulumi.export('active', os.environ['VIRTUAL_ENV'])\n"
+        "pulumi.export('first', os.environ['PATH'].split(os.pathsep)[0])\n",
+        stacks={"venv": {}},
+        runtime={"name": "python", "options": {"toolchain": "pip", "virtualenv": "own"}},
+    )
+    program.up("venv")
+    own = str(tmp_path / "own")
+    assert program.outputs("venv") == {"prefix": own, "active": own, "first": f"{own}/bin"}
 
 
 def test_an_exception_fails_the_command_and_shows_the_programs_own_frames_only(
@@ -167,10 +191,7 @@ def _alive(pid: int) -> bool:
     return bool(status) and not status.startswith("Z")
 
 
-# --- other plugins in Python --------------------------------------------------------------------
-
-
-_START = "from simulator.plugins.language import main; main()"
+# --- asked directly -----------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -225,6 +246,60 @@ def test_a_plugin_written_in_python_is_run_and_its_output_streamed(
     assert b"".join(answer.stdout for answer in answers) == b"port given of the plugin\n"
     assert b"".join(answer.stderr for answer in answers) == b"aside\n"
     assert answers[-1].exitcode == 3
+
+
+def project(folder: Path, **options: str) -> language_pb2.ProgramInfo:
+    """A project in ``folder`` with these runtime options."""
+    info = language_pb2.ProgramInfo(root_directory=str(folder), program_directory=str(folder))
+    info.options.update(options)
+    return info
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"virtualenv": ".venv"}, "run `pulumi install`"),
+        ({"toolchain": "uv"}, "knows pip only"),
+        ({"typechecker": "mypy"}, "'typechecker'"),
+    ],
+)
+def test_a_runtime_option_that_cannot_be_honoured_is_refused(
+    host: grpc.Channel, tmp_path: Path, options: dict[str, str], said: str
+) -> None:
+    call = host.unary_unary(
+        "/pulumirpc.LanguageRuntime/Run",
+        request_serializer=language_pb2.RunRequest.SerializeToString,
+        response_deserializer=language_pb2.RunResponse.FromString,
+    )
+    answer = call(language_pb2.RunRequest(info=project(tmp_path, **options)))
+    assert said in answer.error
+
+
+def test_pulumi_install_checks_the_packages_without_downloading_any(
+    host: grpc.Channel, tmp_path: Path
+) -> None:
+    install = host.unary_stream(
+        "/pulumirpc.LanguageRuntime/InstallDependencies",
+        request_serializer=language_pb2.InstallDependenciesRequest.SerializeToString,
+        response_deserializer=language_pb2.InstallDependenciesResponse.FromString,
+    )
+    request = language_pb2.InstallDependenciesRequest(
+        info=project(tmp_path, toolchain="pip", virtualenv=sys.prefix)
+    )
+    requirements = tmp_path / "requirements.txt"
+    requirements.write_text("pulumi\n")
+    list(install(request))
+    requirements.write_text("pulumi\nno-such-package-anywhere\n")
+    failing = install(request)
+    assert b"no-such-package-anywhere" in next(failing).stderr
+    with pytest.raises(grpc.RpcError, match="failed"):
+        next(failing)
+
+
+def test_pulumi_install_makes_the_virtual_environment_first(tmp_path: Path) -> None:
+    environment = Environment.of(project(tmp_path, virtualenv=".venv"))
+    first = next(environment.installation(tmp_path))
+    assert first == [sys.executable, "-m", "venv", str(tmp_path / ".venv")]
 
 
 def test_a_plugin_imports_the_modules_beside_it(host: grpc.Channel, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import yaml
 
 from operations.errors import ExitCode
 from operations.requests import LAUNCHER, PrivateLinkRequest, Verb, command_line
@@ -103,6 +104,21 @@ def test_an_activated_environment_of_another_project_is_passed_over(tmp_path: Pa
     environment = {"PATH": path_with(tmp_path, "sh", "dirname"), "VIRTUAL_ENV": str(other)}
     run = launch("hold-private-link", root=root, environment=environment)
     assert run.returncode == 0, run.stderr
+
+
+def test_the_environment_of_pulumi_yaml_goes_before_an_activated_one(tmp_path: Path) -> None:
+    root = copy_of_the_project(tmp_path)
+    options = yaml.safe_load((ROOT / "Pulumi.yaml").read_text())["runtime"]["options"]
+    assert options == {"toolchain": "pip", "virtualenv": ".venv"}
+    for folder in (root / options["virtualenv"], tmp_path / "active"):
+        (folder / "bin").mkdir(parents=True)
+        (folder / "bin" / "python").write_text(f"#!/bin/sh\n[ $1 = -c ] || echo '{folder.name}'\n")
+        (folder / "bin" / "python").chmod(0o755)
+    environment = {
+        "PATH": path_with(tmp_path, "sh", "dirname"),
+        "VIRTUAL_ENV": str(tmp_path / "active"),
+    }
+    assert launch("hold-private-link", root=root, environment=environment).stdout == ".venv\n"
 
 
 @pytest.mark.parametrize("python3", ["absent", "too old or without the packages"])
