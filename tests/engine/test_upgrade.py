@@ -1,0 +1,150 @@
+"""Stacks deployed with an older program, gone on with using this one: nothing of theirs changes.
+
+The older program's stacks are on file (``recorded/README.md``). The engine compares each resource's
+name, type, and the text, standard input and triggers of each command with those recorded, so a
+renamed resource, a respelled request or another verb shows here as what it would be to a user: a
+replacement, an update, something deleted.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from simulator.demo import differences, stable
+from simulator.values import JsonObject, as_object, as_text, dig
+from tests.engine import recorded_stacks
+from tests.engine.changes import touched
+from tests.engine.portal import DATA_SOURCE, portal_of
+from tests.engine.recorded_stacks import RecordedStacks, contents, contents_before
+from tests.engine.simulation import Outcome, Simulation
+
+pytestmark = pytest.mark.engine
+
+STACKS = recorded_stacks.stacks()
+SOURCE = "local-pyroscope"
+"""Of the stack ``dev``."""
+DASHBOARD = "dashboard-dashboard"
+UPDATES = {DASHBOARD: ("environment", "stdin")}
+"""What this program updates in place on stacks of the recorded one, and which inputs differ: the
+dashboard alone, whose texts name pages of docs/ that moved. CHANGELOG says so as well."""
+
+
+@dataclass(frozen=True)
+class Upgrade:
+    """The same recorded stacks, three times, each with the first command that a user may give."""
+
+    recorded_requests: dict[str, JsonObject]
+    """What ``dev``'s commands are asked, by resource."""
+    up: dict[str, Outcome]
+    """By stack: ``up``."""
+    requests: dict[str, JsonObject]
+    """The same after it."""
+    changed_by_up: list[str]
+    """The paths at which Azure differs after it."""
+    refresh_and_up: dict[str, Outcome]
+    changed_by_refresh: list[str]
+    preview_without_source: Outcome
+    """After somebody deleted a data source of ``dev``."""
+    destroy: dict[str, Outcome]
+    left: JsonObject
+    """What is in Azure after ``destroy``."""
+    left_in_state: dict[str, list[JsonObject]]
+
+
+@pytest.fixture(scope="module")
+def upgrade(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgrade]:
+    with recorded_stacks.recorded(tmp_path_factory.mktemp("upgrade")) as stacks:
+        yield _upgrade(stacks)
+
+
+def _upgrade(stacks: RecordedStacks) -> Upgrade:
+    sim = stacks.restore()
+    before = stable(sim.inspect())
+    recorded_requests = _requests(sim)
+    up = {stack: sim.up(stack) for stack in STACKS}
+    requests = _requests(sim)
+    changed_by_up = differences(before, stable(sim.inspect()))
+
+    sim = stacks.restore()
+    refresh_and_up = {stack: sim.up(stack, "--refresh") for stack in STACKS}
+    changed_by_refresh = differences(before, stable(sim.inspect()))
+
+    sim = stacks.restore()
+    with portal_of(sim) as person:
+        person.delete_in_grafana(DATA_SOURCE + SOURCE)
+    preview_without_source = sim.preview("dev")
+    destroy = {stack: sim.destroy(stack) for stack in STACKS}
+    return Upgrade(
+        recorded_requests=recorded_requests,
+        up=up,
+        requests=requests,
+        changed_by_up=changed_by_up,
+        refresh_and_up=refresh_and_up,
+        changed_by_refresh=changed_by_refresh,
+        preview_without_source=preview_without_source,
+        destroy=destroy,
+        left=contents(sim),
+        left_in_state={stack: sim.state(stack) for stack in STACKS},
+    )
+
+
+def _requests(sim: Simulation) -> dict[str, JsonObject]:
+    return {
+        as_text(resource["urn"]).rsplit("::", 1)[-1]: as_object(
+            json.loads(as_text(dig(resource, "inputs", "stdin")))
+        )
+        for resource in sim.state("dev")
+        if resource["type"] == "command:local:Command"
+    }
+
+
+def _updates(outcome: Outcome) -> dict[str, tuple[str, ...]]:
+    """The inputs that differ of each resource that is updated; anything but an update fails."""
+    assert set(touched(outcome).values()) <= {"update"}, touched(outcome)
+    return {name: outcome.step(name).diffs for name in touched(outcome)}
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_up_leaves_everything_as_the_older_program_made_it(upgrade: Upgrade, stack: str) -> None:
+    assert _updates(upgrade.up[stack]) == UPDATES
+
+
+def test_up_changes_nothing_in_azure_but_the_dashboards(upgrade: Upgrade) -> None:
+    assert {path.rsplit("/", 1)[-1] for path in upgrade.changed_by_up} == {"dashboards"}
+
+
+def test_every_request_is_spelled_as_it_was_but_for_the_dashboards_own_content(
+    upgrade: Upgrade,
+) -> None:
+    for requests in (upgrade.recorded_requests, upgrade.requests):
+        assert requests[DASHBOARD].pop("dashboard")
+    assert upgrade.requests == upgrade.recorded_requests
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_up_after_a_refresh_leaves_everything_too(upgrade: Upgrade, stack: str) -> None:
+    refreshed = [step.name for step in upgrade.refresh_and_up[stack].steps if step.op == "refresh"]
+    assert "private-endpoint-endpoint" in refreshed
+    assert _updates(upgrade.refresh_and_up[stack]) == UPDATES
+
+
+def test_refresh_and_up_change_as_little_in_azure(upgrade: Upgrade) -> None:
+    assert upgrade.changed_by_refresh == upgrade.changed_by_up
+
+
+def test_what_somebody_deleted_since_is_seen_and_nothing_else(upgrade: Upgrade) -> None:
+    seen = _updates(upgrade.preview_without_source)
+    assert seen == {**UPDATES, "data-sources-pyroscope": ("environment",)}
+
+
+def test_destroy_runs_what_the_older_program_wrote_and_leaves_nothing(upgrade: Upgrade) -> None:
+    assert upgrade.left == contents_before()
+    assert upgrade.left_in_state == {stack: [] for stack in STACKS}
+
+
+@pytest.mark.parametrize("stack", ["dev", "sandbox"])
+def test_nothing_warns(upgrade: Upgrade, stack: str) -> None:
+    for run in (upgrade.up, upgrade.refresh_and_up, upgrade.destroy):
+        assert run[stack].diagnostics == ()
