@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from operations import managed_endpoint, private_link
-from operations.azure import ResourceId, azure_errors
+from operations.azure import ResourceId
 from operations.clock import PATIENCE, say
 from operations.errors import ExitCode, OperationError
 from operations.private_link import Connection
@@ -21,8 +21,6 @@ DEADLINE = 900.0
 
 _REFRESH_EVERY = 60.0
 _FAILED_PATIENCE = 60.0
-
-_APPROVER = "Network Contributor"
 
 
 def approve(request: ApprovalRequest, session: Session) -> Approval:
@@ -154,28 +152,9 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> Connecti
 
 
 def _put_approval(request: ApprovalRequest, session: Session, connection: Connection) -> None:
-    from azure.mgmt.network.models import (
-        PrivateEndpointConnection,
-        PrivateEndpointConnectionProperties,
-        PrivateLinkServiceConnectionState,
-    )
-
-    resource = _private_link_id(request)
     description = " ".join(part for part in (request.request_message, session.observed) if part)
-    body = PrivateEndpointConnection(
-        properties=PrivateEndpointConnectionProperties(
-            private_link_service_connection_state=PrivateLinkServiceConnectionState(
-                status="Approved", description=description
-            )
-        )
-    )
-    scope = f"/subscriptions/{resource.subscription}/resourceGroups/{resource.resource_group}"
-    client = session.azure.network(resource.subscription)
     try:
-        with azure_errors(f"approve the connection {connection.name}", scope, _APPROVER):
-            client.private_link_services.update_private_endpoint_connection(
-                resource.resource_group, resource.name, connection.name, body
-            )
+        private_link.approve(session, _private_link_id(request), connection, description)
     except OperationError as error:
         if error.service_code == "DenyAssignmentAuthorizationFailed":
             error.fix = _way_out_of_lockdown(connection)

@@ -1,9 +1,10 @@
-"""Azure Resource Manager and its tokens, through the official SDKs.
+"""Azure Resource Manager and its tokens, through the official pipeline.
 
-One credential for everything (:mod:`operations.credentials`). The SDKs' retries, pollers and
-automatic registration of resource providers are off: none has a total limit, so
-:class:`operations.clock.Clock` repeats calls instead. Every failure leaves this module as an
-:class:`~operations.errors.OperationError`.
+Each call names its API version; a client of one service would add its own newest one, and half a
+second of imports. One credential for everything (:mod:`operations.credentials`). The pipeline's
+policies for retries, polling and registration of resource providers are left out: none has a total
+limit, so :class:`operations.clock.Clock` repeats calls instead. Every failure leaves this module as
+an :class:`~operations.errors.OperationError`.
 """
 
 import os
@@ -12,9 +13,8 @@ from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import Self, cast
 
-from azure.core import PipelineClient
 from azure.core.exceptions import (
     AzureError,
     ClientAuthenticationError,
@@ -23,25 +23,15 @@ from azure.core.exceptions import (
     ServiceResponseError,
 )
 from azure.core.pipeline import PipelineRequest, PipelineResponse
-from azure.core.pipeline.policies import (
-    ContentDecodePolicy,
-    CustomHookPolicy,
-    HeadersPolicy,
-    RequestIdPolicy,
-    SansIOHTTPPolicy,
-    UserAgentPolicy,
-)
+from azure.core.pipeline.policies import RequestIdPolicy, SansIOHTTPPolicy, UserAgentPolicy
 from azure.core.pipeline.transport import RequestsTransport
 from azure.core.rest import HttpRequest, HttpResponse
+from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
 from operations.credentials import SIGN_IN, KeptTokens, credential
 from operations.documents import Document
 from operations.errors import ExitCode, OperationError
-
-if TYPE_CHECKING:
-    from azure.mgmt.dashboard import DashboardManagementClient
-    from azure.mgmt.network import NetworkManagementClient
 
 ARM_URL_VARIABLE = "GPUOBS_ARM_URL"
 """For tests: where Azure Resource Manager is."""
@@ -52,6 +42,8 @@ ARM_SCOPE = f"{ARM_URL}/.default"
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
 _TOKEN_READ_SECONDS = 10.0
+
+_CHECK_NETWORK = "check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution"
 
 _OCCUPIED = {"ConflictInProcessing", "AnotherOperationInProgress", "RetryableError"}
 """Codes of a 409 that ends by itself: one operation at a time per workspace or network resource."""
@@ -94,8 +86,6 @@ class Azure:
 
     def __init__(self) -> None:
         self.arm_url = os.environ.get(ARM_URL_VARIABLE, "").rstrip("/") or ARM_URL
-        self._networks: dict[str, NetworkManagementClient] = {}
-        self._dashboards: dict[str, DashboardManagementClient] = {}
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
@@ -124,38 +114,14 @@ class Azure:
 
         Raises NOT_AUTHENTICATED.
         """
-        with azure_errors("sign in", scope):
+        with _azure_errors("sign in", scope):
             found = self.credential.get_token(scope)
         return found.token, found.expires_on
-
-    def network(self, subscription: str) -> "NetworkManagementClient":
-        """The typed client of Private Link Services; its import costs 0.2 s."""
-        if subscription not in self._networks:
-            from azure.mgmt.network import NetworkManagementClient
-
-            self._networks[subscription] = self._open.enter_context(
-                NetworkManagementClient(
-                    self.credential, subscription, self.arm_url, **self._pipeline_arguments()
-                )
-            )
-        return self._networks[subscription]
-
-    def dashboard(self, subscription: str) -> "DashboardManagementClient":
-        """The typed client of Managed Grafana."""
-        if subscription not in self._dashboards:
-            from azure.mgmt.dashboard import DashboardManagementClient
-
-            self._dashboards[subscription] = self._open.enter_context(
-                DashboardManagementClient(
-                    self.credential, subscription, self.arm_url, **self._pipeline_arguments()
-                )
-            )
-        return self._dashboards[subscription]
 
     def get(
         self, path: str, api_version: str, action: str, *, role_scope: str = "", **query: str
     ) -> Document:
-        """GET ``path`` (an ARM id, or one and more) without a typed client.
+        """The document at ``path`` (an ARM id, or one and more).
 
         ``action`` completes "could not ..." in an error, ``role_scope`` says where a 403 lacks the
         role Reader if not at ``path``.
@@ -163,7 +129,43 @@ class Azure:
         parameters = {"api-version": api_version}
         parameters |= {f"${key}": value for key, value in query.items()}
         request = HttpRequest("GET", self.arm_url + path, params=parameters)
-        return Document.parse(self._send(request, action, role_scope or path).text())
+        found = Document.parse(self._send(request, action, role_scope or path).text())
+        if not found:
+            raise OperationError(
+                ExitCode.UNREACHABLE,
+                f"Could not {action}: what answered is not Azure Resource Manager.",
+                why="the answer is no JSON object",
+                fix=_CHECK_NETWORK,
+                transient=True,
+            )
+        return found
+
+    def put(
+        self,
+        path: str,
+        api_version: str,
+        body: Mapping[str, object],
+        action: str,
+        *,
+        role_scope: str,
+        role: str,
+    ) -> None:
+        """Write ``body`` to ``path``; Azure may go on working after its answer.
+
+        ``action``, ``role_scope`` and ``role`` are for errors: see :meth:`get`.
+        """
+        parameters = {"api-version": api_version}
+        request = HttpRequest("PUT", self.arm_url + path, params=parameters, json=body)
+        self._send(request, action, role_scope, role)
+
+    def post(self, path: str, api_version: str, action: str, *, role_scope: str, role: str) -> str:
+        """Start the long-running operation at ``path``; the URL to :meth:`follow`, if there is one.
+
+        ``action``, ``role_scope`` and ``role`` are for errors: see :meth:`get`.
+        """
+        request = HttpRequest("POST", self.arm_url + path, params={"api-version": api_version})
+        started = self._send(request, action, role_scope, role)
+        return started.headers.get("Azure-AsyncOperation") or ""
 
     def follow(self, operation_url: str, action: str) -> Document:
         """The status document of a long-running operation that this ARM itself named."""
@@ -174,38 +176,32 @@ class Azure:
         request = HttpRequest("GET", operation_url)
         return Document.parse(self._send(request, action, operation_url).text())
 
-    def _send(self, request: HttpRequest, action: str, scope: str) -> HttpResponse:
-        with azure_errors(action, scope):
+    def _send(
+        self, request: HttpRequest, action: str, scope: str, role: str = "Reader"
+    ) -> HttpResponse:
+        with _azure_errors(action, scope, role):
             return self._client.send_request(request)
 
     @cached_property
-    def _client(self) -> PipelineClient[HttpRequest, HttpResponse]:
-        return self._open.enter_context(PipelineClient(self.arm_url, **self._pipeline_arguments()))
-
-    def _pipeline_arguments(self) -> dict[str, Any]:
-        """The same short pipeline for all clients, in place of the SDKs' own policies."""
-        return {
-            "policies": [
+    def _client(self) -> ARMPipelineClient[HttpRequest, HttpResponse]:
+        client = ARMPipelineClient[HttpRequest, HttpResponse](
+            self.arm_url,
+            policies=[
                 _RaiseRefusals(),
                 RequestIdPolicy(),
-                HeadersPolicy(),
                 UserAgentPolicy("gpuobs"),
-                ContentDecodePolicy(),
                 ARMChallengeAuthenticationPolicy(self.credential, ARM_SCOPE),
-                CustomHookPolicy(),
             ],
-            "transport": RequestsTransport(
+            transport=RequestsTransport(
                 connection_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS
             ),
-        }
+        )
+        self._open.callback(client.close)
+        return client
 
 
 class _RaiseRefusals(SansIOHTTPPolicy[HttpRequest, HttpResponse]):
-    """Raise for every refusal, before a typed client reads its body.
-
-    The clients expect their own error documents there and fail in their own ways on others, such as
-    a proxy's page.
-    """
+    """Raise for every answer that is not a success, whatever its body: it may be a proxy's page."""
 
     def on_response(
         self,
@@ -213,15 +209,14 @@ class _RaiseRefusals(SansIOHTTPPolicy[HttpRequest, HttpResponse]):
         response: PipelineResponse[HttpRequest, HttpResponse],
     ) -> None:
         del request
-        if response.http_response.status_code >= 400:
-            # Clients of long-running operations leave the body on the wire.
+        if not 200 <= response.http_response.status_code < 300:
             response.http_response.read()
             raise HttpResponseError(response=response.http_response)
 
 
 @contextmanager
-def azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[None]:
-    """Turn the SDKs' exceptions into an OperationError; ``action`` completes "could not ..."."""
+def _azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[None]:
+    """Raise the pipeline's exceptions as OperationErrors; ``action`` completes "could not ..."."""
     try:
         yield
     except ClientAuthenticationError as error:
@@ -240,7 +235,7 @@ def azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[Non
             ExitCode.UNREACHABLE,
             f"Could not {action}: Azure Resource Manager gave no answer.",
             why=_first_line(str(error)),
-            fix="check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution",
+            fix=_CHECK_NETWORK,
             transient=True,
         ) from error
     except AzureError as error:

@@ -29,7 +29,7 @@ ROLE_DEADLINE = 900.0
 """Seconds to wait through 401 and 403: a role assigned a moment ago takes minutes to count."""
 
 GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
-_GRAFANA_API = "2025-08-01"
+_GRAFANA_API = "2024-10-01"
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
 _WORTH_ASKING_ARM = (ExitCode.FORBIDDEN, ExitCode.UNREACHABLE, ExitCode.NOT_FOUND)

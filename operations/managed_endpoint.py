@@ -5,19 +5,16 @@ operation at a time runs on a workspace. The other side is ``private_link.py``'s
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from operations.azure import ResourceId, azure_errors
+from operations.azure import ResourceId
 from operations.errors import ExitCode, OperationError
 from operations.requests import ApprovalRequest
 from operations.session import Session
 
-if TYPE_CHECKING:
-    from azure.core.pipeline import PipelineResponse
-    from azure.core.rest import HttpRequest, HttpResponse
-
 GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
-DASHBOARD_API = "2025-08-01"
+DASHBOARD_API = "2024-10-01"
+
+_REFRESH = "refreshManagedPrivateEndpoints"
 
 
 @dataclass(frozen=True)
@@ -52,23 +49,13 @@ def read(request: ApprovalRequest, session: Session) -> ManagedEndpoint:
 def refresh(request: ApprovalRequest, session: Session) -> str:
     """Start a refresh; the URL of its operation. Raises BUSY (transient) while another runs."""
     workspace = workspace_of(request)
-    started: list[str] = []
-
-    def note_operation(response: "PipelineResponse[HttpRequest, HttpResponse]") -> None:
-        started.append(response.http_response.headers.get("Azure-AsyncOperation") or "")
-
-    with azure_errors(
+    return session.azure.post(
+        f"{request.grafana_id}/{_REFRESH}",
+        DASHBOARD_API,
         f"refresh the managed private endpoints of {workspace.name}",
-        request.grafana_id,
-        "Contributor",
-    ):
-        session.azure.dashboard(workspace.subscription).managed_private_endpoints.begin_refresh(
-            workspace.resource_group,
-            workspace.name,
-            polling=False,
-            raw_response_hook=note_operation,
-        )
-    return started[-1] if started else ""
+        role_scope=request.grafana_id,
+        role="Contributor",
+    )
 
 
 def raise_if_failed(operation_url: str, session: Session) -> None:
@@ -102,6 +89,5 @@ def how_to_replace(request: ApprovalRequest) -> str:
 def refresh_url(request: ApprovalRequest) -> str:
     """The URL at which a person refreshes by hand."""
     return (
-        f"https://management.azure.com{request.grafana_id}/refreshManagedPrivateEndpoints"
-        f"?api-version={DASHBOARD_API}"
+        f"https://management.azure.com{request.grafana_id}/{_REFRESH}?api-version={DASHBOARD_API}"
     )

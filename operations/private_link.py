@@ -19,13 +19,15 @@ from operations.requests import (
 from operations.session import Session
 
 PRIVATE_LINK_TYPE = "Microsoft.Network/privateLinkServices"
-NETWORK_API = "2026-03-01"
+NETWORK_API = "2024-05-01"
 
 DEADLINE = 900.0
 """Seconds. The controller needs one to three minutes; a throttled subscription several more."""
 
 _UNUSED_DEADLINE = 300.0
 """Seconds. A deleted endpoint's connection goes within a minute or two; a stranger's stays."""
+
+_APPROVER = "Network Contributor"
 
 _FAILED_PATIENCE = 60.0
 """Seconds in which the controller may still mend a failed Private Link Service."""
@@ -162,11 +164,7 @@ class PrivateLink:
 
 
 def read(session: Session, resource: ResourceId) -> PrivateLink:
-    """The service as it is; raises NOT_FOUND (transient) where Resource Manager knows none.
-
-    Without the typed client of azure-mgmt-network, whose import takes longer than the call; every
-    preview makes it.
-    """
+    """The service as it is; raises NOT_FOUND (transient) where Resource Manager knows none."""
     found = session.azure.get(
         resource.text,
         NETWORK_API,
@@ -180,6 +178,27 @@ def read(session: Session, resource: ResourceId) -> PrivateLink:
         connections=tuple(
             _connection(resource, one) for one in properties.children("privateEndpointConnections")
         ),
+    )
+
+
+def approve(
+    session: Session, resource: ResourceId, connection: Connection, description: str
+) -> None:
+    """Approve ``connection``; Azure goes on Updating it, and may refuse to approve it twice."""
+    session.azure.put(
+        f"{resource.text}/privateEndpointConnections/{connection.name}",
+        NETWORK_API,
+        {
+            "properties": {
+                "privateLinkServiceConnectionState": {
+                    "status": "Approved",
+                    "description": description,
+                }
+            }
+        },
+        f"approve the connection {connection.name}",
+        role_scope=_group_of(resource),
+        role=_APPROVER,
     )
 
 

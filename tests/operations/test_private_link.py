@@ -184,11 +184,21 @@ def test_a_link_that_goes_while_we_wait_is_gone(azure: Azure, operations: Operat
     [
         {"status": 404, "body": {"error": {"code": "SubscriptionNotFound", "message": "no"}}},
         {"status": 404, "body": "<html>captive portal</html>"},
+        {"status": 200, "body": "<html>captive portal</html>"},
+        {"status": 302, "headers": {"Location": "https://127.0.0.1:9/"}},
         {"status": 403, "body": FORBIDDEN},
         {"status": 401, "body": {"error": {"code": "InvalidAuthenticationTokenTenant"}}},
         {"status": 502},
     ],
-    ids=["subscription", "a proxy's 404", "forbidden", "wrong tenant", "bad gateway"],
+    ids=[
+        "subscription",
+        "a proxy's 404",
+        "a proxy's 200",
+        "a proxy's redirect",
+        "forbidden",
+        "wrong tenant",
+        "bad gateway",
+    ],
 )
 def test_nothing_but_arms_404_counts_as_gone(
     azure: Azure, operations: Operations, then: JsonObject
@@ -197,6 +207,16 @@ def test_nothing_but_arms_404_counts_as_gone(
     azure.fault("GET", LINK, then, count=None)
     result = operations(GONE, request_for(link_id))
     assert result.exit_code not in (ExitCode.OK, ExitCode.UNEXPECTED)
+
+
+@pytest.mark.parametrize("verb", [READY, GONE])
+def test_a_proxys_page_with_a_success_status_is_no_answer_of_azure(
+    azure: Azure, operations: Operations, verb: Verb
+) -> None:
+    azure.fault("GET", LINK, {"status": 200, "body": "<html>sign in</html>"}, count=None)
+    result = operations(verb, request_for(azure.private_link_id()), "--deadline", "5")
+    assert result.exit_code == ExitCode.UNREACHABLE
+    assert_says(result.stderr, ["not Azure Resource Manager", "HTTPS_PROXY"])
 
 
 def test_a_subscription_that_we_cannot_see_does_not_make_its_link_gone(

@@ -1,21 +1,35 @@
 """The private link, step by step: what each step changes, and what it does not."""
 
 import os
+from typing import cast
 
 import pytest
-from azure.core.exceptions import HttpResponseError
+from azure.core.credentials import TokenCredential
+from azure.core.exceptions import ResourceNotFoundError, map_error
+from azure.core.pipeline import PipelineResponse
+from azure.core.pipeline.policies import (
+    ContentDecodePolicy,
+    RedirectPolicy,
+    RequestIdPolicy,
+    RetryPolicy,
+)
+from azure.core.polling import LROPoller
+from azure.core.rest import HttpRequest, HttpResponse
 from azure.identity import DefaultAzureCredential
-from azure.mgmt.dashboard import DashboardManagementClient
-from azure.mgmt.network import NetworkManagementClient
+from azure.mgmt.core import ARMPipelineClient
+from azure.mgmt.core.policies import (
+    ARMAutoResourceProviderRegistrationPolicy,
+    ARMChallengeAuthenticationPolicy,
+)
+from azure.mgmt.core.polling.arm_polling import ARMPolling
 
 from simulator.arm.private_link import ENDPOINT_SUBSCRIPTION
 from simulator.seed import SUBSCRIPTION_ID
-from simulator.values import as_text, dig
+from simulator.values import JsonObject, as_object, as_objects, as_text, dig
 from tests.simulator.azure import (
     CLUSTER,
     ENDPOINT,
     GRAFANA,
-    NODE_GROUP,
     PLS,
     Azure,
     Kubernetes,
@@ -199,40 +213,74 @@ def test_an_endpoints_name_has_3_to_20_letters_digits_and_hyphens(azure: Azure, 
     assert answer.status_code == 400
 
 
-def test_the_official_clients_approve_and_refresh(
+class OfficialClient:
+    """The pipeline that every official management client is made of, with its own defaults."""
+
+    def __init__(self, arm_url: str, credential: TokenCredential) -> None:
+        self._arm_url = arm_url
+        self.pipeline = ARMPipelineClient[HttpRequest, HttpResponse](
+            arm_url,
+            policies=[
+                RequestIdPolicy(),
+                ContentDecodePolicy(),
+                ARMAutoResourceProviderRegistrationPolicy(),
+                RedirectPolicy(),
+                RetryPolicy(),
+                ARMChallengeAuthenticationPolicy(
+                    credential, "https://management.azure.com/.default"
+                ),
+            ],
+        )
+
+    def call(
+        self, method: str, path: str, version: str, body: object = None
+    ) -> PipelineResponse[HttpRequest, HttpResponse]:
+        request = HttpRequest(
+            method, self._arm_url + path, params={"api-version": version}, json=body
+        )
+        answer = cast(
+            "PipelineResponse[HttpRequest, HttpResponse]",
+            self.pipeline.send_request(request, _return_pipeline_response=True),
+        )
+        map_error(
+            answer.http_response.status_code, answer.http_response, {404: ResourceNotFoundError}
+        )
+        answer.http_response.raise_for_status()
+        return answer
+
+    def document(self, method: str, path: str, version: str, body: object = None) -> JsonObject:
+        return as_object(self.call(method, path, version, body).http_response.json())
+
+    def run(self, method: str, path: str, version: str) -> None:
+        """A long-running operation, to its end."""
+        started = self.call(method, path, version)
+
+        def nothing(_: object) -> None: ...
+
+        LROPoller[None](self.pipeline, started, nothing, ARMPolling()).result()
+
+
+def test_the_official_pipeline_approves_and_refreshes_and_follows_operations(
     sdk_environment: Azure, kubernetes: Kubernetes
 ) -> None:
+    network, dashboard = "2026-03-01", "2025-08-01"
     deploy(kubernetes)
     sdk_environment.make_endpoint()
-    arm_url = sdk_environment.server.arm_url
-    group = NODE_GROUP.rsplit("/", 1)[-1]
-    with (
-        DefaultAzureCredential() as credential,
-        NetworkManagementClient(credential, SUBSCRIPTION_ID, base_url=arm_url) as network,
-        DashboardManagementClient(credential, SUBSCRIPTION_ID, base_url=arm_url) as dashboard,
-    ):
-        service = network.private_link_services.get(group, "pyroscope-pls")
-        assert service.properties is not None
-        (connection,) = service.properties.private_endpoint_connections or []
-        assert connection.properties is not None
-        state = connection.properties.private_link_service_connection_state
-        assert state is not None
-        state.status = "Approved"
-        answer = network.private_link_services.update_private_endpoint_connection(
-            group, "pyroscope-pls", connection.name or "", connection
-        )
-        assert answer.properties is not None
-        assert answer.properties.provisioning_state == "Updating"
-        dashboard.managed_private_endpoints.begin_refresh("rg-dev", "grafana-dev").result()
-        found = dashboard.managed_private_endpoints.get("rg-dev", "grafana-dev", "pyroscope-mpe")
-        assert found.properties is not None
-        assert found.properties.private_link_service_private_ip
-        dashboard.managed_private_endpoints.begin_delete(
-            "rg-dev", "grafana-dev", "pyroscope-mpe"
-        ).result()
-        with pytest.raises(HttpResponseError) as gone:
-            dashboard.managed_private_endpoints.get("rg-dev", "grafana-dev", "pyroscope-mpe")
-        assert gone.value.status_code == 404
+    with DefaultAzureCredential() as credential:
+        official = OfficialClient(sdk_environment.server.arm_url, credential)
+        with official.pipeline:
+            service = official.document("GET", PLS, network)
+            (connection,) = as_objects(dig(service, "properties", "privateEndpointConnections"))
+            state = as_object(dig(connection, "properties", "privateLinkServiceConnectionState"))
+            state["status"] = "Approved"
+            answer = official.document("PUT", as_text(connection["id"]), network, connection)
+            assert dig(answer, "properties", "provisioningState") == "Updating"
+            official.run("POST", f"{GRAFANA}/refreshManagedPrivateEndpoints", dashboard)
+            found = official.document("GET", ENDPOINT, dashboard)
+            assert as_text(dig(found, *ADDRESS))
+            official.run("DELETE", ENDPOINT, dashboard)
+            with pytest.raises(ResourceNotFoundError):
+                official.call("GET", ENDPOINT, dashboard)
 
 
 def test_in_a_locked_node_group_even_an_owner_cannot_approve(
