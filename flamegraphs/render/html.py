@@ -1,82 +1,154 @@
 """One HTML file with an interactive flame graph: no network, nothing beside it.
 
-The page is a template, a style sheet and a script in this folder; data and texts are put in here.
-Its content security policy forbids every request, so it cannot report what it shows to anyone.
+The folder `page` holds the page's template, style sheet and scripts; this module puts them into one
+file with the profile's data. The page's content security policy forbids every request, so it cannot
+report what it shows to anyone.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from flamegraphs.hotspots import Hotspots
+from flamegraphs.hotspots import Hotspots, Row
 from flamegraphs.names import Kind
 from flamegraphs.render import labels
+from flamegraphs.report import printable
 from flamegraphs.tree import Node, Tree
 
-_HERE = Path(__file__).parent
-_TABLE_ROWS = 200
+_FOLDER = Path(__file__).parent / "page"
+SCRIPTS = (
+    "dom.js",
+    "amounts.js",
+    "model.js",
+    "scene.js",
+    "palette.js",
+    "profile.js",
+    "address.js",
+    "search.js",
+    "paint.js",
+    "words.js",
+    "files.js",
+    "table.js",
+    "graph.js",
+    "main.js",
+)
+"""In this order they make one script; each uses what stands before it."""
 
 
-def write(
-    tree: Tree,
-    found: Hotspots,
-    *,
-    title: str,
-    header: Mapping[str, str],
-    notes: Sequence[str],
-    binary: bool,
-) -> Iterator[bytes]:
-    """Yield the page. ``header`` and ``notes`` are shown above the graph."""
-    functions = [_function(tree, node) for node in tree.nodes]
-    # Only what a block shows: a tree of few blocks may come from a table of many functions.
-    used = {function: place for place, function in enumerate(dict.fromkeys(functions))}
-    data: dict[str, object] = {
-        "unit": tree.profile.unit,
-        "binary": binary,
-        "names": [name for name, _ in used],
-        "kinds": [kind for _, kind in used],
-        "hues": [labels.hue(name) for name, _ in used],
-        # Columns, not rows: a third of the size.
-        "parent": [node.parent for node in tree.nodes],
-        "name": [used[function] for function in functions],
-        "total": [node.total for node in tree.nodes],
-        "self": [node.own for node in tree.nodes],
-        "table": [
-            [row.name, _kind(row.kind), row.attributed, row.raw, row.total]
-            for row in found.rows[:_TABLE_ROWS]
-        ],
-        "functions": len(found.rows),
-    }
-    page = _read("page.html")
+@dataclass(frozen=True)
+class Side:
+    """One measure of the page: a sample type, or one side of a comparison."""
+
+    name: str
+    tree: Tree
+    found: Hotspots
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page shows. The trees of all sides have one shape (`trees`)."""
+
+    title: str
+    sides: Sequence[Side]
+    facts: Sequence[Mapping[str, str]]
+    """What stands above the graph: for each sample type, or once for a comparison."""
+    notes: Sequence[str]
+    binary: bool
+    is_comparison: bool = False
+
+
+def write(page: Page) -> Iterator[bytes]:
+    """Yield the page."""
+    heading, lead = _HEADINGS[page.is_comparison]
     parts = {
-        "{{title}}": escape(title),
-        "{{style}}": _read("page.css"),
-        "{{header}}": "".join(
-            f"<div><dt>{escape(name)}</dt><dd>{escape(text)}</dd></div>"
-            for name, text in header.items()
-        ),
-        "{{notes}}": "".join(f"<li>{escape(note)}</li>" for note in notes),
-        "{{script}}": _read("page.js"),
-        "{{data}}": _script_json(data),
+        "title": escape(printable(page.title)),
+        "style": _read("page.css"),
+        "notes": "".join(f"<li>{escape(printable(note))}</li>" for note in page.notes),
+        "heading": heading,
+        "lead": lead,
+        "script": f'"use strict";\n(() => {{\n{"".join(map(_read, SCRIPTS))}}})();\n',
+        "data": _script_json(_data(page)),
     }
     # One pass, so that a name that looks like a place holder stays a name.
-    rest = page
+    rest = _read("page.html")
     while rest:
         before, opening, rest = rest.partition("{{")
         yield before.encode()
         if opening:
             key, _, rest = rest.partition("}}")
-            yield parts["{{" + key + "}}"].encode("utf-8", "replace")
+            yield parts[key].encode("utf-8", "replace")
 
 
-def _function(tree: Tree, node: Node) -> tuple[str, str]:
-    return tree.name(node), labels.kind(tree, node)
+_HEADINGS = {
+    False: (
+        "Functions by attributed self",
+        "Values of native code and trampolines count for the nearest named function that led to "
+        "them. Choose a function to find it above.",
+    ),
+    True: (
+        "Functions by change of attributed self",
+        "Values of native code and trampolines count for the nearest named function that led to "
+        "them; nothing is scaled. Choose a function to find it above.",
+    ),
+}
 
 
-def _kind(kind: Kind | None) -> str:
-    """The name of a row's kind; a bucket's is ``rest``."""
-    return "rest" if kind is None else kind.name.lower()
+def _data(page: Page) -> dict[str, object]:
+    first = page.sides[0].tree
+    names = _Names()
+    nodes = [names.of_node(first, node) for node in first.nodes]
+    rows = [{_key(row): row for row in side.found.rows} for side in page.sides]
+    functions = {key: names.of(*key) for side in rows for key in side}
+    return {
+        "title": printable(page.title),
+        "binary": page.binary,
+        "diff": page.is_comparison,
+        "chosen": 0,
+        "facts": [
+            [[printable(name), printable(text)] for name, text in facts.items()]
+            for facts in page.facts
+        ],
+        # Columns, not rows: a third of the size.
+        "parent": [node.parent for node in first.nodes],
+        "name": nodes,
+        "functions": list(functions.values()),
+        "measures": [
+            {
+                "name": printable(side.name),
+                "unit": printable(side.tree.profile.unit),
+                "own": [node.own for node in side.tree.nodes],
+                "attributed": [mine.get(key, _NOTHING).attributed for key in functions],
+                "raw": [mine.get(key, _NOTHING).raw for key in functions],
+                "totals": [mine.get(key, _NOTHING).total for key in functions],
+            }
+            for side, mine in zip(page.sides, rows, strict=True)
+        ],
+        "names": [printable(name) for name, _ in names.places],
+        "kinds": [labels.KINDS.index(kind) for _, kind in names.places],
+        "hues": [labels.hue(name) for name, _ in names.places],
+    }
+
+
+_NOTHING = Row("", None, 0, 0, 0)
+
+
+class _Names:
+    """Each name once, with its kind: a function may be called like a bucket."""
+
+    def __init__(self) -> None:
+        self.places: dict[tuple[str, str], int] = {}
+
+    def of(self, name: str, kind: str) -> int:
+        return self.places.setdefault((name, kind), len(self.places))
+
+    def of_node(self, tree: Tree, node: Node) -> int:
+        return self.of(tree.name(node), labels.kind(tree, node))
+
+
+def _key(row: Row) -> tuple[str, str]:
+    return row.name, "bucket" if row.kind is None else Kind(row.kind).name.lower()
 
 
 def _script_json(data: object) -> str:
@@ -86,4 +158,4 @@ def _script_json(data: object) -> str:
 
 
 def _read(name: str) -> str:
-    return (_HERE / name).read_text(encoding="utf-8")
+    return (_FOLDER / name).read_text(encoding="utf-8")

@@ -6,7 +6,7 @@ from flamegraphs.names import Kind
 from flamegraphs.tree import NOT_DRAWN, ROOT, Node, Tree
 from flamegraphs.units import amount, percent
 
-KINDS = ("named", "native", "trampoline", "unknown", "truncated", "root", "rest")
+KINDS = ("named", "native", "trampoline", "unknown", "truncated", "root", "rest", "bucket")
 HUES = 8
 """Number of colours among named functions."""
 

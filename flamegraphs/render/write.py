@@ -82,10 +82,11 @@ def _parts(
 
     found = hotspots(profile)
     return html.write(
-        tree(profile),
-        found,
-        title=title,
-        header=report.header(found, binary=binary),
-        notes=report.warnings(found, gpu_memory, binary=binary),
-        binary=binary,
+        html.Page(
+            title,
+            [html.Side(profile.sample_type, tree(profile), found)],
+            [report.header(found, binary=binary)],
+            report.warnings(found, gpu_memory, binary=binary),
+            binary,
+        )
     )
