@@ -87,6 +87,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_file(render)
     render.add_argument(
+        "--diff",
+        nargs=2,
+        metavar=("A", "B"),
+        help="draw what grew and shrank from A to B, named as those of diff",
+    )
+    render.add_argument(
         "--format",
         choices=("html", "svg", "folded", "pprof", "speedscope"),
         help="what to write (default: html, or what the ending of --output says)",
@@ -248,6 +254,9 @@ def _render(options: argparse.Namespace) -> None:
     from flamegraphs.render import write
 
     chosen = options.format or write.format_of(options.output)
+    if options.diff:
+        _render_comparison(options, chosen)
+        return
     profile = _one(options)
     _require_samples(profile)
     title = options.title or f"Flame graph of {profile.facts.get('source', 'a profile')}"
@@ -256,6 +265,25 @@ def _render(options: argparse.Namespace) -> None:
         chosen,
         options.output,
         title=title,
+        gpu_memory=options.gpu_memory,
+        binary=options.binary,
+    )
+
+
+def _render_comparison(options: argparse.Namespace, chosen: str) -> None:
+    from flamegraphs.render import write
+
+    if options.file is not None:
+        raise UsageError("--diff names its two profiles itself; leave out the file.")
+    options.before, options.after = options.diff
+    before, after = _two(options)
+    sources = [profile.facts.get("source", "a profile") for profile in (before, after)]
+    write.write_comparison(
+        _summed(before),
+        _summed(after),
+        chosen,
+        options.output,
+        title=options.title or f"Change from {sources[0]} to {sources[1]}",
         gpu_memory=options.gpu_memory,
         binary=options.binary,
     )

@@ -16,7 +16,8 @@ are ever dropped.
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 
 import numpy as np
 from google.protobuf.message import DecodeError
@@ -36,6 +37,7 @@ from flamegraphs.profile import (
     offsets_of,
     ranges,
 )
+from flamegraphs.window import length_text, moment_text
 
 _BATCH_SAMPLES = 2048
 _BATCH_BYTES = 2**18
@@ -65,18 +67,20 @@ def read(data: bytes, sample_type: str | None = None) -> Profile:
     except (DecodeError, RecursionError, MemoryError) as error:
         raise NotAProfileError("Its tables of functions and locations are damaged.") from error
     strings = [text.decode("utf-8", "replace") for text in tables.string_table]
-    value_index, names, unit, notes = _choose_type(tables, strings, sample_type)
+    types = _sample_types(tables, strings)
+    chosen, notes = _choose_type(types, _string(strings, tables.default_sample_type), sample_type)
     functions, locations = _read_tables(tables, strings)
     no_stack = functions.index(NO_STACK)
     table, kinds = functions.table()
     empty = functions.index("") if "" in table else None
-    stacks = _Samples(
-        data,
-        starts,
-        ends,
-        _Reader(locations, len(tables.sample_type), value_index, no_stack, empty),
-    )
-    return Profile(table, kinds, stacks, names, unit, notes=notes)
+    facts = _times(tables)
+
+    def measure(index: int) -> Profile:
+        reader = _Reader(locations, len(types), index, no_stack, empty)
+        return Profile(table, kinds, _Samples(data, starts, ends, reader), *types[index], facts)
+
+    others = [measure(index) for index in range(len(types)) if index != chosen]
+    return replace(measure(chosen), notes=notes, others=others)
 
 
 def decompress(data: bytes, limit: int = MAX_FILE) -> bytes:
@@ -211,14 +215,29 @@ def _check_inside(record: int, position: int, end: int) -> None:
         )
 
 
-def _choose_type(
-    tables: pb.Profile, strings: Sequence[str], wanted: str | None
-) -> tuple[int, str, str, list[str]]:
+def _sample_types(tables: pb.Profile, strings: Sequence[str]) -> list[tuple[str, str]]:
+    """Name and unit of each value of a sample."""
     types = [(_string(strings, t.type), _string(strings, t.unit)) for t in tables.sample_type]
     if not types:
         raise NotAProfileError("It says nowhere what its samples measure (no sample type).")
+    return types
+
+
+def _times(tables: pb.Profile) -> dict[str, str]:
+    """When the profile was taken and how long that took, where the file says so."""
+    facts: dict[str, str] = {}
+    if tables.time_nanos > 0:
+        seconds = tables.time_nanos // 10**9
+        facts["taken"] = moment_text(datetime.fromtimestamp(seconds, UTC))
+    if tables.duration_nanos > 0:
+        facts["duration"] = length_text(timedelta(microseconds=tables.duration_nanos / 1000))
+    return facts
+
+
+def _choose_type(
+    types: Sequence[tuple[str, str]], default: str, wanted: str | None
+) -> tuple[int, list[str]]:
     names = [name for name, _ in types]
-    default = _string(strings, tables.default_sample_type)
     if wanted is not None:
         if wanted not in names:
             raise NotAProfileError(f"It has no values of type {wanted!r}, but {', '.join(names)}.")
@@ -229,14 +248,14 @@ def _choose_type(
         index = names.index(default)
     else:
         index = len(types) - 1
-    name, unit = types[index]
+    name = names[index]
     notes: list[str] = []
     if len(types) > 1 and wanted is None:
         notes.append(
             f"The file has several values a stack ({', '.join(names)}); this is {name!r}. "
             "Choose another with --sample-type."
         )
-    return index, name, unit, notes
+    return index, notes
 
 
 def _string(strings: Sequence[str], index: int) -> str:

@@ -64,6 +64,8 @@ class Profile:
     """Where it comes from, for the header of a report, in order: ``window``, ``selector``, ..."""
     notes: Sequence[str] = ()
     """What a reader has to know about how this was read."""
+    others: "Sequence[Profile]" = ()
+    """The other sample types of the same file, over the same functions and stacks."""
 
 
 class Functions:

@@ -175,7 +175,7 @@ def header(found: Hotspots, *, binary: bool) -> dict[str, str]:
         **profile.facts,
         "measured": profile.sample_type or "not stated by the file",
         "unit": unit_text(profile.unit, binary=binary),
-        "total": f"{amount(found.total, profile.unit, binary=binary)} in {found.samples:,} samples",
+        "total": f"{amount(found.total, profile.unit, binary=binary)} in {found.samples:,} stacks",
         "unresolved": percent(share(found.unresolved, found.total)),
         "truncated": percent(share(found.truncated, found.total)) if found.truncated else "no",
     }

@@ -29,7 +29,7 @@ class Window:
         return self.end - self.start
 
     def __str__(self) -> str:
-        return f"{_text(self.start)} to {_text(self.end)} ({_length(self.length)})"
+        return f"{moment_text(self.start)} to {moment_text(self.end)} ({length_text(self.length)})"
 
     def pieces(self, longest: timedelta) -> list["Window"]:
         """Cut it into windows of at most ``longest``, one after another."""
@@ -74,12 +74,16 @@ def _milliseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
 
 
-def _text(moment: datetime) -> str:
+def moment_text(moment: datetime) -> str:
+    """Write a moment: ``2026-05-01 12:00:00Z``."""
     return moment.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
-def _length(length: timedelta) -> str:
+def length_text(length: timedelta) -> str:
+    """Write a span of time: ``1 h 30 min``; of less than a second in milliseconds."""
     seconds = int(length.total_seconds())
+    if not seconds and length:
+        return f"{length / timedelta(milliseconds=1):.3g} ms"
     parts: list[str] = []
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
         count, seconds = divmod(seconds, size)

@@ -15,6 +15,18 @@ def write(profile: Profile) -> Iterator[bytes]:
         yield f"{path} {value}\n".encode("utf-8", "replace")
 
 
+def write_comparison(before: Profile, after: Profile) -> Iterator[bytes]:
+    """Yield lines with the values of both, as ``difffolded.pl`` writes them."""
+    values: dict[tuple[str, ...], list[int]] = {}
+    for side, profile in enumerate((before, after)):
+        names = [_plain(name) for name in profile.functions]
+        for stack, value in merged(profile):
+            frames: list[int] = stack[::-1].tolist()
+            values.setdefault(tuple(names[frame] for frame in frames), [0, 0])[side] += value
+    for path, (old, new) in values.items():
+        yield f"{';'.join(path)} {old} {new}\n".encode("utf-8", "replace")
+
+
 def _plain(name: str) -> str:
     # A leading "#" would make the line a comment.
     return "".join(":" if c == ";" else c if c.isprintable() else "_" for c in name) or "<unknown>"

@@ -3,11 +3,16 @@
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from flamegraphs.errors import UsageError
+from flamegraphs.errors import FlameGraphError, UsageError
 from flamegraphs.profile import Profile
+
+if TYPE_CHECKING:
+    from flamegraphs.diff import Diff
+    from flamegraphs.hotspots import Hotspots
 
 _ENDINGS = {
     ".svg": "svg",
@@ -16,6 +21,8 @@ _ENDINGS = {
     ".pprof": "pprof",
     ".speedscope.json": "speedscope",
 }
+OTHER_TYPES_UP_TO = 200_000
+"""Stacks of a file of which a page has every sample type: each costs as much as the first."""
 
 
 def format_of(output: str) -> str:
@@ -31,7 +38,31 @@ def write(
 
     Raises `UsageError` where the file cannot be written.
     """
-    parts = _parts(profile, chosen, title, gpu_memory, binary)
+    _put(_parts(profile, chosen, title, gpu_memory, binary), output)
+
+
+def write_comparison(
+    before: "Hotspots",
+    after: "Hotspots",
+    chosen: str,
+    output: str,
+    *,
+    title: str,
+    gpu_memory: int,
+    binary: bool,
+) -> None:
+    """Write what grew and shrank from one profile to another, like `write`.
+
+    Raises `UsageError` also where the two measure different things, or for a format that has no way
+    to write a comparison.
+    """
+    from flamegraphs.diff import diff
+
+    # Whatever cannot be compared as a table cannot be drawn either.
+    _put(_comparison_parts(diff(before, after), chosen, title, gpu_memory, binary), output)
+
+
+def _put(parts: Iterator[bytes], output: str) -> None:
     if output == "-":
         for part in parts:
             sys.stdout.buffer.write(part)
@@ -76,17 +107,90 @@ def _parts(
         from flamegraphs.render import svg
 
         return svg.write(tree(profile), title, binary=binary)
+    return _page(profile, title, gpu_memory, binary)
+
+
+def _page(profile: Profile, title: str, gpu_memory: int, binary: bool) -> Iterator[bytes]:
     from flamegraphs import report
     from flamegraphs.hotspots import hotspots
     from flamegraphs.render import html
+    from flamegraphs.tree import trees
 
-    found = hotspots(profile)
+    others = [other for other in profile.others if _drawable(other)]
+    found = [hotspots(one) for one in (profile, *others)]
+    drawn = trees([one.profile for one in found])
     return html.write(
         html.Page(
             title,
-            [html.Side(profile.sample_type, tree(profile), found)],
-            [report.header(found, binary=binary)],
-            report.warnings(found, gpu_memory, binary=binary),
+            [
+                html.Side(one.profile.sample_type, tree, one)
+                for tree, one in zip(drawn, found, strict=True)
+            ],
+            [report.header(one, binary=binary) for one in found],
+            report.warnings(found[0], gpu_memory, binary=binary) + _left_out(profile, others),
             binary,
         )
     )
+
+
+def _drawable(other: Profile) -> bool:
+    """Whether another sample type than the one asked for can be in a page."""
+    if len(other.stacks) > OTHER_TYPES_UP_TO:
+        return False
+    try:
+        return all((batch.values >= 0).all() for batch in other.stacks.batches())
+    except FlameGraphError:
+        return False
+
+
+def _left_out(profile: Profile, others: Sequence[Profile]) -> list[str]:
+    missing = [one.sample_type for one in profile.others if one not in others]
+    if not missing:
+        return []
+    return [
+        f"Not in this page: {', '.join(missing)} (a page has every sample type of up to "
+        f"{OTHER_TYPES_UP_TO:,} stacks without negative values); see --sample-type."
+    ]
+
+
+def _comparison_parts(
+    found: "Diff", chosen: str, title: str, gpu_memory: int, binary: bool
+) -> Iterator[bytes]:
+    before, after = found.before, found.after
+    if chosen == "folded":
+        from flamegraphs.render import folded
+
+        return folded.write_comparison(before.profile, after.profile)
+    if chosen not in ("html", "svg"):
+        raise UsageError(
+            f"A comparison cannot be written as {chosen}; choose html, svg or folded with "
+            "--format or the ending of --output."
+        )
+    from flamegraphs.tree import trees
+
+    old, new = trees([before.profile, after.profile])
+    if chosen == "svg":
+        from flamegraphs.render import svg
+
+        return svg.write(new, title, binary=binary, before=old)
+    from flamegraphs import report
+    from flamegraphs.diff import growth_text
+    from flamegraphs.render import html
+
+    notes = report.warnings(before, gpu_memory, binary=binary)
+    notes += [
+        note for note in report.warnings(after, gpu_memory, binary=binary) if note not in notes
+    ]
+    facts = {
+        "before": _side(report.header(before, binary=binary)),
+        "after": _side(report.header(after, binary=binary)),
+        "change": growth_text(found),
+    }
+    sides = [html.Side("before", old, before), html.Side("after", new, after)]
+    return html.write(html.Page(title, sides, [facts], notes, binary, is_comparison=True))
+
+
+def _side(header: Mapping[str, str]) -> str:
+    """What tells one side of a comparison, in one line."""
+    told = ("source", "window", "selector", "taken", "duration", "total")
+    return " · ".join(header[name] for name in told if name in header)

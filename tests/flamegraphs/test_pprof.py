@@ -236,3 +236,19 @@ def test_a_number_may_be_padded_with_empty_bytes() -> None:
     padded = b"\x84\x80\x80\x00"
     assert hotspots(pprof.read(file_of(b"\x10" + padded))).total == 4
     assert varint(4) != padded
+
+
+def test_the_time_and_the_duration_of_a_profile_are_read() -> None:
+    data = pprof_bytes([(["f"], 3)])
+    moment = 1_777_636_800 * 10**9 + 5
+    read = pprof.read(data + field(9, moment) + field(10, 90_500_000_000))
+    assert read.facts == {"taken": "2026-05-01 12:00:00Z", "duration": "1 min 30 s"}
+    assert pprof.read(data).facts == {}
+    assert pprof.read(data + field(10, 20_000_000)).facts == {"duration": "20 ms"}
+
+
+def test_the_other_sample_types_of_a_file_are_at_hand() -> None:
+    read = pprof.read(pprof_bytes([(["f"], 3), (["g"], 4)]))
+    (other,) = read.others
+    assert (read.sample_type, other.sample_type, other.unit) == ("malloc", "objects", "count")
+    assert stacks_of(other) == {("f",): 1, ("g",): 1}

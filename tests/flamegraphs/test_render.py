@@ -2,17 +2,19 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from flamegraphs import files
 from flamegraphs.errors import UsageError
-from flamegraphs.render import html, pprof, speedscope, svg
+from flamegraphs.hotspots import hotspots
+from flamegraphs.render import html, labels, pprof, speedscope, svg
 from flamegraphs.render.write import format_of, write
 from flamegraphs.tree import tree
 from tests.flamegraphs.command import flamegraphs
-from tests.flamegraphs.profiles import Stacks, profile_of, stacks, stacks_of
+from tests.flamegraphs.profiles import Stacks, pprof_bytes, profile_of, stacks, stacks_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -113,3 +115,118 @@ def test_a_folder_that_is_not_there_is_named_and_an_old_file_survives_a_failure(
         write(profile, "svg", str(kept), title="t", gpu_memory=1, binary=False)
     assert kept.read_text() == "old"
     assert list(tmp_path.iterdir()) == [kept]
+
+
+def page_data(page: bytes) -> Any:
+    """What a page's script reads, as any JSON reader sees it."""
+    found = re.search(rb'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    assert found
+    return json.loads(found[1])
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[str, str]:
+    before, after = tmp_path / "a.folded", tmp_path / "b.folded"
+    before.write_text("main;same 10\nmain;old 4\nmain;load 50\n")
+    after.write_text("main;same 10\nmain;new 8\nmain;load 60\n")
+    return str(before), str(after)
+
+
+def test_a_comparison_is_drawn_as_a_page_with_both_values_of_every_block(
+    two: tuple[str, str], tmp_path: Path
+) -> None:
+    output = tmp_path / "diff.html"
+    done = flamegraphs("render", "--diff", *two, "-o", str(output))
+    assert (done.status, done.error) == (0, "")
+    data = page_data(output.read_bytes())
+    names = [data["names"][name] for name in data["name"]]
+    before, after = (measure["own"] for measure in data["measures"])
+    assert dict(zip(names, zip(before, after, strict=True), strict=True)) == {
+        "all": (0, 0),
+        "main": (0, 0),
+        "load": (50, 60),
+        "same": (10, 10),
+        "new": (0, 8),
+        "old": (4, 0),
+    }
+    assert [name for name, _ in data["facts"][0]] == ["before", "after", "change"]
+
+
+def test_a_comparison_as_a_picture_has_a_colour_and_a_sign_for_every_change(
+    two: tuple[str, str],
+) -> None:
+    done = flamegraphs("render", "--diff", *two, "--format", "svg")
+    root = ET.fromstring(done.out)  # noqa: S314 - made a line above
+    seen: dict[str, tuple[str, str]] = {}
+    for group in root.iter(f"{SVG}g"):
+        name = str(group.findtext(f"{SVG}title")).partition("\n")[0]
+        (fill,) = [rect.attrib["fill"] for rect in group.iter(f"{SVG}rect")]
+        seen[name] = (fill, str(group.findtext(f"{SVG}text"))[0])
+    assert seen["old"] == (labels.CHANGES[0], "▼")
+    assert seen["new"] == (labels.CHANGES[8], "▲")
+    assert seen["load"] == (labels.CHANGES[6], "▲")
+    assert seen["same"] == (labels.CHANGES[4], "s")
+    legend = [str(text.text) for text in root.findall(f"{SVG}text")]
+    assert {"gone", "unchanged", "new"} <= set(legend)
+
+
+def test_the_page_and_the_picture_tell_changes_by_the_same_colours() -> None:
+    script = (Path(html.__file__).parent / "page" / "palette.js").read_text()
+    assert "light: [" + ", ".join(f'"{colour}"' for colour in labels.CHANGES) + "]" in script
+
+
+def test_a_comparison_is_folded_with_both_values(two: tuple[str, str]) -> None:
+    done = flamegraphs("render", "--diff", *two, "--format", "folded")
+    assert sorted(done.out.splitlines()) == [
+        "main;load 50 60",
+        "main;new 0 8",
+        "main;old 4 0",
+        "main;same 10 10",
+    ]
+
+
+@pytest.mark.parametrize("chosen", ["pprof", "speedscope"])
+def test_a_format_without_comparisons_is_refused_by_name(two: tuple[str, str], chosen: str) -> None:
+    done = flamegraphs("render", "--diff", *two, "--format", chosen)
+    assert done.status == 2
+    assert f"cannot be written as {chosen}" in done.error
+    assert done.out == ""
+
+
+def test_a_comparison_and_a_file_do_not_fit_together(two: tuple[str, str]) -> None:
+    done = flamegraphs("render", two[0], "--diff", *two)
+    assert done.status == 2
+    assert "--diff names its two profiles itself" in done.error
+
+
+def test_a_page_has_every_sample_type_of_a_file(tmp_path: Path) -> None:
+    source = tmp_path / "in.pb.gz"
+    source.write_bytes(pprof_bytes([(["f", "main"], 30), (["g", "main"], 12)]))
+    done = flamegraphs("render", str(source))
+    data = page_data(done.out.encode())
+    assert [(one["name"], one["unit"]) for one in data["measures"]] == [
+        ("malloc", "bytes"),
+        ("objects", "count"),
+    ]
+    names = [data["names"][name] for name in data["name"]]
+    assert names == ["all", "main", "f", "g"]
+    assert [one["own"] for one in data["measures"]] == [[0, 0, 30, 12], [0, 0, 1, 1]]
+    assert "in 2 stacks" in dict(data["facts"][0])["total"]
+
+
+def test_names_are_shown_with_their_control_and_bidi_characters_as_escapes() -> None:
+    hostile = "\u202egnp.exe\x1b[31m\u2066"
+    profile = profile_of([([hostile, "main"], 1)])
+    page = html.Page(
+        f"title \u202e of {hostile}",
+        [html.Side("malloc", tree(profile), hotspots(profile))],
+        [{"source": hostile}],
+        [hostile],
+        binary=False,
+    )
+    text = b"".join(html.write(page))
+    data = page_data(text)
+    shown = r"\u202egnp.exe\x1b[31m\u2066"
+    assert shown in data["names"]
+    assert data["facts"] == [[["source", shown]]]
+    assert not re.findall("[\u202a-\u202e\u2066-\u2069\x1b]", text.decode())

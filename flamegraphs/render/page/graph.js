@@ -44,6 +44,7 @@ class Graph {
     this.rows = bottom - top + 1;
     this.picture = {
       blocks, top, palette: state.palette,
+      pivot: scene.parts.length > 1 ? 0 : null,
       lookOf: appearance(state, scene),
       marked: found && ((id) => found[id % 2].marked[nodeOf(id)] === 1),
     };

@@ -42,16 +42,19 @@ function appearance(state, scene) {
 /** The label of a block, and its figure where there is room for both. */
 function labelsOf(block, width) {
   if (width < 3 * CHARACTER) return ["", ""];
-  const label = fitting(block.sign + block.text, block.kind, width);
+  const name = fitting(block.text, block.kind, width - block.sign.length * CHARACTER);
+  if (!name) return [block.sign.trim(), ""];
+  const label = block.sign + name;
   const left = width - label.length * CHARACTER - 5 * PADDING;
-  if (label.length < block.text.length || left < 6 * CHARACTER) return [label, ""];
+  if (name.length < block.text.length || left < 6 * CHARACTER) return [label, ""];
   const figure = block.figure();
   return [label, figure.length * CHARACTER <= left ? figure : ""];
 }
 
 /**
  * Paint the rows that lie between two heights.
- * `picture` has: blocks, top (the first row), lookOf, marked (or null), palette.
+ * `picture` has: blocks, top (the first row), lookOf, marked (or null), pivot (a block that both
+ * trees of the scene start from, or null), palette.
  */
 function paint(context, picture, from, to) {
   const { blocks, top, lookOf, marked, palette } = picture;
@@ -78,6 +81,11 @@ function paint(context, picture, from, to) {
       } else {
         context.fillRect(x, y, Math.max(inner, 1), ROW - GAP);
       }
+    }
+    if (id === picture.pivot && w > 8) {
+      context.strokeStyle = ink;
+      context.lineWidth = 2;
+      context.strokeRect(x + 1, y + 1, inner - 2, ROW - GAP - 2);
     }
     const [label, figure] = labelsOf(block, w);
     if (!label) continue;
