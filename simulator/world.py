@@ -6,14 +6,14 @@ the world into line with what was asked for (:meth:`World.control`). :meth:`Worl
 in the order of simulated time, so that a step started by another step begins when that one ended,
 however late anybody looks.
 
-What the data plane wants to know (does a request reach Pyroscope, do profiles flow) is answered by
-the methods at the end; the rules behind them are in :mod:`simulator.signals`.
+What follows from the state (does a request reach Pyroscope, do profiles flow, who holds a role) is
+answered by :mod:`simulator.signals` and :mod:`simulator.arm.roles`.
 """
 
 import json
 import secrets
 import uuid
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -341,7 +341,7 @@ class World:
                     self.cancel(operation)
         self.touch()
 
-    # --- what the data plane asks ----------------------------------------------------------
+    # --- by name ---------------------------------------------------------------------------
 
     def cluster_named(self, name: str) -> tuple[str, ClusterState] | None:
         """Id (lower case) and state of the cluster whose API server has this name in its URL."""
@@ -356,57 +356,6 @@ class World:
             if key.rsplit("/", 1)[-1] == name.lower():
                 return key, state
         return None
-
-    def has_data_role(self, principal_id: str, scope: str, role_ids: Collection[str]) -> bool:
-        """Whether a role (definition GUIDs) is assigned at ``scope`` or above, and in effect."""
-        from simulator.arm import roles
-
-        return roles.holds(self, principal_id, scope, role_ids)
-
-    def reachable_pyroscope(self, grafana_id: str, url: str) -> "tuple[str, ClusterState] | str":
-        """The cluster (lower-case id, state) whose Pyroscope answers this Grafana at ``url``.
-
-        Or, as a string, why nobody answers.
-        """
-        from simulator import signals
-
-        return signals.reachable_pyroscope(self, grafana_id, url)
-
-    def pyroscope_answers(self, cluster_id: str) -> bool:
-        """Whether a Pyroscope of the cluster is up (asked from inside the cluster)."""
-        from simulator import signals
-
-        return signals.ready_pyroscope(self, cluster_id) is not None
-
-    def profiles_flow(self, cluster_id: str) -> bool:
-        """Whether profiles of the cluster's GPU workload reach its Pyroscope and are readable."""
-        from simulator import signals
-
-        return not signals.profiles_missing(self, cluster_id)
-
-    def profiles_missing(self, cluster_id: str) -> str:
-        """Why no profiles are to be seen; empty if they flow."""
-        from simulator import signals
-
-        return signals.profiles_missing(self, cluster_id)
-
-    def agent_version(self, cluster_id: str) -> str:
-        """The version of the Inspektor Gadget that runs on the cluster; empty if none does."""
-        from simulator import signals
-
-        return signals.agent_version(self, cluster_id)
-
-    def server_version(self, cluster_id: str) -> str:
-        """The version of the Pyroscope server in the cluster; empty if none is ready."""
-        from simulator import signals
-
-        return signals.server_version(self, cluster_id)
-
-    def metrics_flow(self, cluster_id: str, workspace_id: str) -> bool:
-        """Whether the agent's metrics of the cluster reach the Azure Monitor workspace."""
-        from simulator import signals
-
-        return not signals.metrics_missing(self, cluster_id, workspace_id)
 
     # --- keeping ---------------------------------------------------------------------------
 

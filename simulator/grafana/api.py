@@ -5,6 +5,7 @@ role implies. Routes with numeric ids are gone in major 13. Everything that Graf
 :mod:`simulator.grafana.routes` does not list answers 404, like a route that does not exist.
 """
 
+from simulator.arm import roles
 from simulator.arm.roles import GRAFANA_ADMIN, GRAFANA_EDITOR, GRAFANA_VIEWER
 from simulator.grafana import data_sources
 from simulator.grafana.errors import GrafanaError
@@ -89,7 +90,7 @@ class GrafanaService:
 
     def _role(self, principal: str, workspace: Workspace) -> Role:
         for role, definition in _ROLES.items():
-            if self._world.has_data_role(principal, workspace.resource.id, {definition}):
+            if roles.holds(self._world, principal, workspace.resource.id, {definition}):
                 return role
         return Role.NONE
 

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from simulator import signals
 from simulator.grafana.frames import Column, frame
 from simulator.grafana.sources import SourceError, TimeRange, dial_error, source_url
 from simulator.grafana.workspace import Workspace
@@ -142,7 +143,8 @@ class PyroscopeSource:
             )
 
     def _reach(self) -> str | None:
-        found = self._workspace.world.reachable_pyroscope(self._workspace.resource.key, self._url)
+        workspace = self._workspace
+        found = signals.reachable_pyroscope(workspace.world, workspace.resource.key, self._url)
         return None if isinstance(found, str) else found[0]
 
     def _call(self, method: str, body: JsonObject) -> JsonObject:

@@ -6,6 +6,7 @@ also takes Entra tokens of AKS's application; with Azure RBAC their owner needs 
 
 from dataclasses import dataclass
 
+from simulator.arm import roles
 from simulator.arm.roles import AKS_RBAC_CLUSTER_ADMIN
 from simulator.http import Request
 from simulator.identity import KUBERNETES_AUDIENCES, principal_of
@@ -40,8 +41,8 @@ def user_of(world: World, cluster_id: str, token: str) -> str | Refusal:
     principal = principal_of(world, request, KUBERNETES_AUDIENCES) if entra else None
     if principal is None:
         return Refusal(401, "Unauthorized")
-    if entra.get("enableAzureRBAC") is True and not world.has_data_role(
-        principal, cluster_id, {AKS_RBAC_CLUSTER_ADMIN}
+    if entra.get("enableAzureRBAC") is True and not roles.holds(
+        world, principal, cluster_id, {AKS_RBAC_CLUSTER_ADMIN}
     ):
         return Refusal(
             403,

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from urllib.parse import parse_qsl
 
+from simulator.arm import roles
 from simulator.arm.roles import MONITORING_DATA_READER
 from simulator.http import Request, Response
 from simulator.identity import PROMETHEUS_AUDIENCES, principal_of
@@ -70,7 +71,7 @@ def answer(
     world: World, workspace: Resource, principal: str, path: str, request: Request
 ) -> Response:
     """What a workspace answers ``principal``, whose token is good, at a path of the HTTP API."""
-    if not world.has_data_role(principal, workspace.id, {MONITORING_DATA_READER}):
+    if not roles.holds(world, principal, workspace.id, {MONITORING_DATA_READER}):
         return refused(
             401, "unauthorized", f"{principal} is not a Monitoring Data Reader on {workspace.id}"
         )

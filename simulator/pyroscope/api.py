@@ -10,6 +10,7 @@ import json
 import re
 import time
 
+from simulator import signals
 from simulator.http import Request, Response
 from simulator.pyroscope import pprof, wire
 from simulator.pyroscope.querier import Querier, QueryError
@@ -50,7 +51,7 @@ class PyroscopeService:
         if found is None:
             return _text(404, f"no cluster {cluster_name!r} is simulated")
         cluster_id, _ = found
-        if not self._world.pyroscope_answers(cluster_id):
+        if signals.ready_pyroscope(self._world, cluster_id) is None:
             return _text(503, f"no Pyroscope is ready in cluster {cluster_name!r}")
         return answer(self._world, cluster_id, f"/{path}", request)
 

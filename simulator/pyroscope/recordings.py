@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from simulator import signals
 from simulator.kubernetes.pyroscope_server import is_pyroscope
 from simulator.values import JsonObject, as_list, as_number, as_object, as_objects, as_text, dig
 from simulator.world import World
@@ -67,12 +68,12 @@ class Recorder:
         flowing: dict[str, JsonObject] = {}
         answering: set[str] = set()
         for cluster_id in world.clusters:
-            if world.pyroscope_answers(cluster_id):
+            if signals.ready_pyroscope(world, cluster_id) is not None:
                 answering.add(_profiles_key(cluster_id))
-                if world.profiles_flow(cluster_id):
+                if not signals.profiles_missing(world, cluster_id):
                     flowing[_profiles_key(cluster_id)] = self._kind(cluster_id)
             for workspace in world.of_type("Microsoft.Monitor/accounts"):
-                if world.metrics_flow(cluster_id, workspace.id):
+                if not signals.metrics_missing(world, cluster_id, workspace.id):
                     flowing[_metrics_key(cluster_id, workspace.id)] = {}
         stored = self._stored()
         for key in {*stored, *flowing}:
@@ -96,8 +97,8 @@ class Recorder:
         )
 
     def _kind(self, cluster_id: str) -> JsonObject:
-        agent = _version(self._world.agent_version(cluster_id))
-        server = _version(self._world.server_version(cluster_id))
+        agent = _version(signals.agent_version(self._world, cluster_id))
+        server = _version(signals.server_version(self._world, cluster_id))
         return {
             "profileType": profile_type(agent, server),
             "serviceName": "inspektor-gadget" if agent >= (0, 54) else "unknown_service",

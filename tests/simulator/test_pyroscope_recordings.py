@@ -4,6 +4,7 @@ import time
 
 import pytest
 
+from simulator.pyroscope import recordings
 from simulator.pyroscope.recordings import Recorder
 from simulator.pyroscope.store import ProfileStore
 from simulator.values import JsonObject
@@ -36,21 +37,6 @@ class SwitchedWorld(World):
         self.clusters[CLUSTER] = ClusterState()
         self.put(Resource(WORKSPACE, "Microsoft.Monitor/accounts", {}))
 
-    def pyroscope_answers(self, cluster_id: str) -> bool:
-        return self.answers
-
-    def profiles_flow(self, cluster_id: str) -> bool:
-        return self.profiles and self.answers
-
-    def metrics_flow(self, cluster_id: str, workspace_id: str) -> bool:
-        return self.metrics
-
-    def agent_version(self, cluster_id: str) -> str:
-        return self.agent
-
-    def server_version(self, cluster_id: str) -> str:
-        return "1.15.0"
-
     def settle(self, **switches: object) -> None:
         """Set switches and let the controllers see it."""
         for name, value in switches.items():
@@ -59,8 +45,33 @@ class SwitchedWorld(World):
         self.advance()
 
 
+class Switches:
+    """:mod:`simulator.signals`, as far as recording asks it, on such a world."""
+
+    @staticmethod
+    def ready_pyroscope(world: SwitchedWorld, cluster_id: str) -> object:
+        return "a server" if world.answers else None
+
+    @staticmethod
+    def profiles_missing(world: SwitchedWorld, cluster_id: str) -> str:
+        return "" if world.profiles and world.answers else "switched off"
+
+    @staticmethod
+    def metrics_missing(world: SwitchedWorld, cluster_id: str, workspace_id: str) -> str:
+        return "" if world.metrics else "switched off"
+
+    @staticmethod
+    def agent_version(world: SwitchedWorld, cluster_id: str) -> str:
+        return world.agent
+
+    @staticmethod
+    def server_version(world: SwitchedWorld, cluster_id: str) -> str:
+        return "1.15.0"
+
+
 @pytest.fixture
-def world() -> SwitchedWorld:
+def world(monkeypatch: pytest.MonkeyPatch) -> SwitchedWorld:
+    monkeypatch.setattr(recordings, "signals", Switches)
     made = SwitchedWorld()
     Recorder(made).watch()
     made.settle(profiles=False, metrics=False)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from simulator import signals
+from simulator.arm import roles
 from simulator.clock import Clock
 from simulator.values import JsonObject, as_object, as_text, bury, clone_object, dig
 from simulator.world import World
@@ -130,9 +131,8 @@ def test_profiles_flow_when_agent_server_and_gpus_are_there(
 ) -> None:
     world = world_of(azure)
     assert signals.profiles_missing(world, CLUSTER) == ""
-    assert world.profiles_flow(CLUSTER)
-    assert world.agent_version(CLUSTER) == "0.54.1"
-    assert world.server_version(CLUSTER) == "1.15.0"
+    assert signals.agent_version(world, CLUSTER) == "0.54.1"
+    assert signals.server_version(world, CLUSTER) == "1.15.0"
 
 
 @pytest.mark.parametrize(
@@ -143,24 +143,24 @@ def test_a_server_outside_the_contract_takes_profiles_and_shows_none(
     azure: Azure, kubernetes: Kubernetes, tag: str, flow: bool
 ) -> None:
     assert upgraded(kubernetes, tag, "pyroscope", "image", "tag")["status"] == "deployed"
-    assert world_of(azure).profiles_flow(CLUSTER) is flow
-    assert world_of(azure).pyroscope_answers(CLUSTER)
+    assert (signals.profiles_missing(world_of(azure), CLUSTER) == "") is flow
+    assert signals.ready_pyroscope(world_of(azure), CLUSTER) is not None
 
 
 def test_another_port_than_the_agents_gets_nothing(azure: Azure, kubernetes: Kubernetes) -> None:
     upgraded(kubernetes, 4041, "pyroscope", "service", "port")
-    assert "produced zero addresses" in world_of(azure).profiles_missing(CLUSTER)
+    assert "produced zero addresses" in signals.profiles_missing(world_of(azure), CLUSTER)
 
 
 def test_another_release_name_gets_nothing(azure: Azure, kubernetes: Kubernetes) -> None:
     kubernetes.uninstall()
     assert kubernetes.release(name="profiles")["status"] == "deployed"
-    assert "produced zero addresses" in world_of(azure).profiles_missing(CLUSTER)
+    assert "produced zero addresses" in signals.profiles_missing(world_of(azure), CLUSTER)
 
 
 def test_multitenancy_turns_the_agents_pushes_away(azure: Azure, kubernetes: Kubernetes) -> None:
     upgraded(kubernetes, True, "pyroscope", "structuredConfig", "multitenancy_enabled")
-    assert "tenant" in world_of(azure).profiles_missing(CLUSTER)
+    assert "tenant" in signals.profiles_missing(world_of(azure), CLUSTER)
 
 
 def test_without_gpu_observability_nothing_is_profiled(
@@ -169,19 +169,19 @@ def test_without_gpu_observability_nothing_is_profiled(
     change = {"properties": {"configurationSettings": {"gpuObservability.enabled": "false"}}}
     azure.call("PATCH", EXTENSION, change)
     azure.settled(EXTENSION)
-    assert "gpuObservability" in world_of(azure).profiles_missing(CLUSTER)
+    assert "gpuObservability" in signals.profiles_missing(world_of(azure), CLUSTER)
 
 
 def test_without_agent_pool_or_device_plugin_nothing_is_profiled(
     azure: Azure, kubernetes: Kubernetes
 ) -> None:
     azure.delete(EXTENSION)
-    assert "no Inspektor Gadget" in world_of(azure).profiles_missing(CLUSTER)
+    assert "no Inspektor Gadget" in signals.profiles_missing(world_of(azure), CLUSTER)
     path = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin"
     kubernetes.call("DELETE", path)
-    assert "device plugin" in world_of(azure).profiles_missing(CLUSTER)
+    assert "device plugin" in signals.profiles_missing(world_of(azure), CLUSTER)
     azure.delete(POOL)
-    assert "no node pool with GPUs" in world_of(azure).profiles_missing(CLUSTER)
+    assert "no node pool with GPUs" in signals.profiles_missing(world_of(azure), CLUSTER)
 
 
 def test_a_device_plugin_must_tolerate_the_pools_taints(azure: Azure) -> None:
@@ -200,7 +200,7 @@ def test_metrics_flow_once_the_collection_rule_is_associated(
     collect(azure)
     assert signals.metrics_missing(world_of(azure), CLUSTER, WORKSPACE) == ""
     azure.delete(ASSOCIATION)
-    assert not world_of(azure).metrics_flow(CLUSTER, WORKSPACE)
+    assert signals.metrics_missing(world_of(azure), CLUSTER, WORKSPACE) != ""
 
 
 def test_an_agent_without_azure_monitor_sends_no_metrics(
@@ -228,7 +228,7 @@ def test_a_data_role_takes_effect_when_it_has_propagated(azure: Azure) -> None:
     name = "aaaaaaaa-0000-4000-8000-000000000002"
     path = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{name}"
     assert azure.call("PUT", path, {"properties": properties}).status_code == 201
-    assert not world_of(azure).has_data_role(identity, GRAFANA, {viewer})
+    assert not roles.holds(world_of(azure), identity, GRAFANA, {viewer})
     azure.server.control("POST", "advance", {"seconds": 120})
-    assert world_of(azure).has_data_role(identity, GRAFANA, {viewer})
+    assert roles.holds(world_of(azure), identity, GRAFANA, {viewer})
     azure.server.control("POST", "settings", {"latency": 0})
