@@ -103,24 +103,9 @@ class Control:
         return Response(200, {})
 
     def _reset(self) -> None:
-        world = self._world
-        fresh = World(Clock(world.clock.factor))
+        fresh = World(Clock(self._world.clock.factor))
         seed.plant(fresh)
-        for name in [
-            "clock",
-            "resources",
-            "operations",
-            "principals",
-            "registrations",
-            "grafanas",
-            "clusters",
-            "timeline",
-            "settings",
-            "signing_key",
-            "calls",
-        ]:
-            setattr(world, name, getattr(fresh, name))
-        world.rewind()
+        self._world.take(fresh.kept())
         self.plan = FaultPlan()
 
 

@@ -223,8 +223,8 @@ def _previous(file: Path) -> JsonObject:
 def _world(file: Path, latency: float) -> World:
     if file.exists():
         try:
-            return World.from_json(as_object(json.loads(file.read_text())), latency)
-        except (OSError, TypeError, ValueError) as error:
+            return World.load(file, latency)
+        except (OSError, ValueError) as error:
             raise SystemExit(
                 f"the simulator's state {file} is damaged or of another version ({error}); "
                 "scripts/simulate --reset forgets it"

@@ -10,16 +10,18 @@ What follows from the state (does a request reach Pyroscope, do profiles flow, w
 answered by :mod:`simulator.signals` and :mod:`simulator.arm.roles`.
 """
 
-import json
 import secrets
 import uuid
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated, ClassVar, Final
+
+from pydantic import ConfigDict, Field, TypeAdapter
 
 from simulator.clock import Clock
 from simulator.faults import OperationFault
-from simulator.values import JsonObject, as_number, as_object, as_objects, as_text, text_map
+from simulator.values import JsonObject, as_object, as_text
 
 TENANT_ID = "72f988bf-0000-4000-8000-2d7cd011db47"
 """The simulated directory."""
@@ -162,6 +164,29 @@ class ClusterState:
         """The manifests of the Services."""
         return self.of_kind("Service")
 
+
+@dataclass(kw_only=True)
+class Kept:
+    """What is kept of a world between two processes, in the shape of its file."""
+
+    # For all that is in it as well: a field that is not understood is an error.
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    clock: float
+    """Simulated seconds."""
+    resources: list[Resource]
+    operations: list[Operation]
+    principals: list[Principal]
+    registrations: dict[str, str]
+    grafanas: dict[str, GrafanaState]
+    clusters: dict[str, ClusterState]
+    timeline: list[JsonObject]
+    settings: JsonObject
+    signing_key: Annotated[str, Field(alias="signingKey")]
+    calls: int
+
+
+_KEPT: Final = TypeAdapter(Kept)
 
 Finish = Callable[[Operation], None]
 """Ends an operation: changes the world, and sets ``error`` where it failed."""
@@ -359,59 +384,51 @@ class World:
 
     # --- keeping ---------------------------------------------------------------------------
 
-    def to_json(self) -> JsonObject:
-        """All state as JSON."""
-        return {
-            "clock": self.clock.now(),
-            "resources": _dump(self.resources.values()),
-            "operations": _dump(self.operations.values()),
-            "principals": _dump(self.principals.values()),
-            "registrations": self.registrations,
-            "grafanas": {key: asdict(state) for key, state in self.grafanas.items()},
-            "clusters": {key: asdict(state) for key, state in self.clusters.items()},
-            "timeline": self.timeline,
-            "settings": self.settings,
-            "signingKey": self.signing_key,
-            "calls": self.calls,
-        }
+    def kept(self) -> Kept:
+        """All state; shared with this world, not copied."""
+        return Kept(
+            clock=self.clock.now(),
+            resources=list(self.resources.values()),
+            operations=list(self.operations.values()),
+            principals=list(self.principals.values()),
+            registrations=self.registrations,
+            grafanas=self.grafanas,
+            clusters=self.clusters,
+            timeline=self.timeline,
+            settings=self.settings,
+            signing_key=self.signing_key,
+            calls=self.calls,
+        )
 
-    @classmethod
-    def from_json(cls, document: JsonObject, factor: float) -> "World":
-        """The world that :meth:`to_json` wrote."""
-        world = cls(Clock(factor, as_number(document.get("clock"))))
-        for item in as_objects(document.get("resources")):
-            resource = Resource(
-                as_text(item.get("id")),
-                as_text(item.get("type")),
-                as_object(item.get("body")),
-                as_object(item.get("hidden")),
-            )
-            world.resources[resource.key] = resource
-        for item in as_objects(document.get("operations")):
-            operation = Operation(**item)  # pyright: ignore[reportArgumentType]
-            world.operations[operation.id] = operation
-        for item in as_objects(document.get("principals")):
-            principal = Principal(**item)  # pyright: ignore[reportArgumentType]
-            world.principals[principal.id] = principal
-        world.registrations = text_map(document.get("registrations"))
-        for key, item in as_object(document.get("grafanas")).items():
-            world.grafanas[key] = GrafanaState(**as_object(item))  # pyright: ignore[reportArgumentType]
-        for key, item in as_object(document.get("clusters")).items():
-            world.clusters[key] = ClusterState(**as_object(item))  # pyright: ignore[reportArgumentType]
-        world.timeline = as_objects(document.get("timeline"))
-        world.settings = as_object(document.get("settings"))
-        world.signing_key = as_text(document.get("signingKey"))
-        world.calls = int(as_number(document.get("calls")))
-        return world
+    def take(self, kept: Kept) -> None:
+        """Go on from ``kept`` in place of all that is here; the clock's factor stays."""
+        self.clock = Clock(self.clock.factor, kept.clock)
+        self.resources = {item.key: item for item in kept.resources}
+        self.operations = {item.id: item for item in kept.operations}
+        self.principals = {item.id: item for item in kept.principals}
+        self.registrations = kept.registrations
+        self.grafanas = kept.grafanas
+        self.clusters = kept.clusters
+        self.timeline = kept.timeline
+        self.settings = kept.settings
+        self.signing_key = kept.signing_key
+        self.calls = kept.calls
+        self.rewind()
 
     def save(self, file: Path) -> None:
         """Write all state to ``file``, whole or not at all."""
         partial = file.with_suffix(".partial")
-        partial.write_text(json.dumps(self.to_json(), separators=(",", ":")))
+        partial.write_bytes(_KEPT.dump_json(self.kept(), by_alias=True))
         partial.replace(file)
 
+    @classmethod
+    def load(cls, file: Path, factor: float) -> "World":
+        """The world that was saved to ``file``, with a clock of this factor.
 
-def _dump(
-    items: Iterable[Resource] | Iterable[Operation] | Iterable[Principal],
-) -> list[JsonObject]:
-    return [asdict(item) for item in items]
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it holds something else; the message says where.
+        """
+        world = cls(Clock(factor))
+        world.take(_KEPT.validate_json(file.read_bytes()))
+        return world

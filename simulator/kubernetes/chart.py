@@ -232,14 +232,14 @@ class _Rendering:
                 )
         return annotations
 
-    def _stateful_set(self) -> JsonObject:
+    def _container(self) -> JsonObject:
         pyroscope = self._pyroscope
         image = as_object(pyroscope.get("image"))
         tag = as_text(image.get("tag")) or self._chart.app_version
         arguments = text_map(
             {key: str(item) for key, item in as_object(pyroscope.get("extraArgs")).items()}
         )
-        container: JsonObject = {
+        return {
             "name": "pyroscope",
             "image": f"{as_text(image.get('repository'))}:{tag}",
             "args": [
@@ -256,10 +256,13 @@ class _Rendering:
             "resources": as_object(pyroscope.get("resources")),
             "securityContext": as_object(pyroscope.get("securityContext")),
         }
+
+    def _stateful_set(self) -> JsonObject:
+        pyroscope = self._pyroscope
         pod: JsonObject = {
             "serviceAccountName": self._account(),
             "securityContext": as_object(pyroscope.get("podSecurityContext")),
-            "containers": [container],
+            "containers": [self._container()],
             "nodeSelector": as_object(pyroscope.get("nodeSelector")),
             "tolerations": as_list(pyroscope.get("tolerations")),
             "affinity": as_object(pyroscope.get("affinity")),

@@ -34,7 +34,15 @@ def main() -> None:
     sys.path.insert(0, directory)
     sys.argv = [program, *settings["arguments"]]
 
-    import pulumi
+    _configure(settings)
+    status = _run(program, directory, threads=max(settings["parallel"], 1))
+    sys.stdout.flush()
+    sys.stderr.flush()
+    # Tearing the interpreter down would take as long as a small program.
+    os._exit(status)
+
+
+def _configure(settings: dict[str, Any]) -> None:
     import pulumi.runtime
 
     pulumi.runtime.configure(
@@ -51,13 +59,19 @@ def main() -> None:
     )
     pulumi.runtime.set_all_config(settings["config"], settings["secret_keys"])
 
+
+def _run(program: str, directory: str, threads: int) -> int:
+    """The exit status of the program, run in its stack."""
+    import pulumi
+    import pulumi.runtime
+
     run_in_stack = cast(
         Callable[[Callable[[], object]], Coroutine[Any, Any, object]], pulumi.runtime.run_in_stack
     )
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     # One thread a resource in flight: the SDK waits in threads for the engine's answers.
-    executor = ThreadPoolExecutor(max_workers=max(settings["parallel"], 1))
+    executor = ThreadPoolExecutor(max_workers=threads)
     loop.set_default_executor(executor)
     # After a failure the rest of the program's futures stay unread, which is not news to the user.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
@@ -78,10 +92,7 @@ def main() -> None:
         pulumi.log.error(message)
         status = _REPORTED
     executor.shutdown(wait=True)
-    sys.stdout.flush()
-    sys.stderr.flush()
-    # Tearing the interpreter down would take as long as a small program.
-    os._exit(status)
+    return status
 
 
 def _user_traceback(error: BaseException, directory: str) -> str:

@@ -1,6 +1,7 @@
 """When a signal counts as recorded, on a world whose signals the test switches on and off."""
 
 import time
+from pathlib import Path
 
 import pytest
 
@@ -164,7 +165,8 @@ def test_metrics_go_with_their_workspace(world: SwitchedWorld) -> None:
     assert list(Recorder(world).metrics(WORKSPACE)) == []
 
 
-def test_recordings_are_kept_with_the_world(world: SwitchedWorld) -> None:
+def test_recordings_are_kept_with_the_world(world: SwitchedWorld, tmp_path: Path) -> None:
     world.settle(profiles=True)
-    restored = World.from_json(world.to_json(), 0)
+    world.save(tmp_path / "world.json")
+    restored = World.load(tmp_path / "world.json", 0)
     assert Recorder(restored).profiles(CLUSTER) == Recorder(world).profiles(CLUSTER)

@@ -1,13 +1,10 @@
 """The chain from a GPU workload to Grafana: whole, and with each of its links missing."""
 
-import json
-
 import pytest
 
 from simulator import signals
 from simulator.arm import roles
-from simulator.clock import Clock
-from simulator.values import JsonObject, as_object, as_text, bury, clone_object, dig
+from simulator.values import JsonObject, as_text, bury, clone_object, dig
 from simulator.world import World
 from tests.simulator.azure import (
     CLUSTER,
@@ -40,10 +37,7 @@ def kubernetes(azure: Azure) -> Kubernetes:
 
 def world_of(azure: Azure) -> World:
     """What the simulator has saved."""
-    document = as_object(json.loads((azure.server.home / "world.json").read_text()))
-    world = World.from_json(document, 0)
-    world.clock = Clock(0)
-    return world
+    return World.load(azure.server.home / "world.json", 0)
 
 
 def link(azure: Azure) -> str:
