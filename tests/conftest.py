@@ -4,6 +4,8 @@ import os
 
 from hypothesis import settings
 
+pytest_plugins = ["tests.parts"]
+
 settings.register_profile(
     "project",
     # How long an example takes depends on what else the machine does.

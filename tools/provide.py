@@ -18,7 +18,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -42,6 +44,8 @@ class Build:
     """What to build, as ``go build`` names it."""
     version_of: str
     """The module in ``go.mod`` whose version is the tool's."""
+    tags: str = ""
+    """Build tags, with commas between them."""
     linker_flags: str = "-s -w"
     """``{version}``, ``{major}`` and ``{minor}`` stand for the version and its first parts."""
     embedded: tuple[str, ...] = ()
@@ -164,14 +168,39 @@ ETCD: Final = Tool(
     name="etcd",
     folders=kubernetes_assets,
     needed="etcd",
-    install="Debian, Ubuntu: apt-get install etcd-server; Fedora: dnf install etcd; "
-    "macOS: brew install etcd",
+    install="Debian, Ubuntu: apt-get install etcd-server; macOS: brew install etcd",
+    build=Build(
+        module=HERE / "etcd",
+        package=".",
+        version_of="go.etcd.io/etcd/server/v3",
+        minutes=1,
+    ),
 )
+
+
+def _of_prometheus(name: str) -> Tool:
+    return Tool(
+        name=name,
+        needed=name,
+        install="Debian, Ubuntu: apt-get install prometheus; macOS: brew install prometheus",
+        build=Build(
+            module=HERE / "prometheus",
+            package=f"github.com/prometheus/prometheus/cmd/{name}",
+            version_of="github.com/prometheus/prometheus",
+            # It scrapes nothing here, and the clouds' SDKs are most of what there is to compile.
+            tags="remove_all_sd",
+            minutes=2,
+        ),
+    )
+
+
+PROMETHEUS: Final = _of_prometheus("prometheus")
+PROMTOOL: Final = _of_prometheus("promtool")
 
 SETS: Final[Mapping[str, tuple[Tool, ...]]] = {
     "pulumi": (PULUMI,),
-    # etcd first: where it is missing, nobody waits for the builds to be told.
-    "kubernetes": (ETCD, KUBE_APISERVER, KUBERNETES_PROVIDER),
+    "kubernetes": (KUBERNETES_PROVIDER, KUBE_APISERVER, ETCD),
+    "prometheus": (PROMETHEUS, PROMTOOL),
 }
 """What can be asked for by name."""
 
@@ -188,10 +217,12 @@ def cache_folder() -> Path:
 
 def built_path(tool: Tool) -> Path | None:
     """Where the built ``tool`` is, or would be; None for one that is not built here."""
-    build = tool.build
-    if build is None:
-        return None
-    pinned = (build.module / "go.sum").read_bytes() + build.linker_flags.encode()
+    return None if tool.build is None else _target(tool, tool.build)
+
+
+def _target(tool: Tool, build: Build) -> Path:
+    flags = build.linker_flags + build.tags
+    pinned = (build.module / "go.sum").read_bytes() + flags.encode()
     pins = hashlib.sha256(pinned).hexdigest()[:12]
     return cache_folder() / "tools" / f"{tool.name}-{build.version}-{pins}" / tool.name
 
@@ -203,49 +234,93 @@ def installed(tool: Tool) -> str | None:
     return next(filter(tool.usable, found), next(iter(found), None))
 
 
+def found(tool: Tool) -> Path | None:
+    """The path of a usable ``tool``, installed or built before; None: there is none."""
+    there = installed(tool)
+    if there and tool.usable(there):
+        return Path(there)
+    target = built_path(tool)
+    return target if target is not None and target.exists() else None
+
+
+def can_be_built(tool: Tool) -> bool:
+    """Whether this machine has what a build of ``tool`` needs."""
+    return tool.build is not None and shutil.which("go") is not None
+
+
+def _advice(tool: Tool) -> str:
+    there = installed(tool)
+    seen = f"{there} is too old" if there else "there is none on PATH"
+    advice = f"{tool.needed} is needed and {seen}. Install it ({tool.install})"
+    if tool.build is None:
+        return f"{advice}."
+    return f"{advice}, or {GO_ADVICE} and run this again: it will be built."
+
+
 def provide(tool: Tool) -> Path:
     """The path of a usable ``tool``, built first if need be; progress goes to standard error.
 
     Raises:
         ToolError: there is none, and it cannot be built.
     """
-    found = installed(tool)
-    if found and tool.usable(found):
-        return Path(found)
-    seen = f"{found} is too old" if found else "there is none on PATH"
-    target = built_path(tool)
-    if tool.build is None or target is None:
-        raise ToolError(f"{tool.needed} is needed and {seen}. Install it ({tool.install}).")
-    if target.exists():
-        return target
-    if shutil.which("go") is None:
-        raise ToolError(
-            f"{tool.needed} is needed and {seen}. Install it ({tool.install}), "
-            f"or {GO_ADVICE} and run this again: it will be built."
-        )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with (target.parent / "lock").open("w") as lock:
-        # Another script may be building it; then its build is ours.
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not target.exists():
-            _build(tool, tool.build, target)
-    return target
+    return provide_all([tool])[0]
+
+
+def provide_all(tools: Sequence[Tool]) -> list[Path]:
+    """The paths of usable ``tools``; those to be built, as many at once as there are cores.
+
+    Raises:
+        ToolError: a build failed; or some can be neither found nor built: then all of them are
+            named before any build begins.
+    """
+    paths = {tool: path for tool in tools if (path := found(tool)) is not None}
+    absent = [tool for tool in tools if tool not in paths]
+    problems = [_advice(tool) for tool in absent if not can_be_built(tool)]
+    if problems:
+        raise ToolError("\n".join(problems))
+    # Tools of one module share most of what is compiled, so they are built one after another.
+    modules: dict[Path, list[tuple[Tool, Build]]] = {}
+    for tool in absent:
+        if tool.build is not None:
+            modules.setdefault(tool.build.module, []).append((tool, tool.build))
+    longest_first = sorted(modules.values(), key=lambda module: -module[0][1].minutes)
+    with ThreadPoolExecutor(os.cpu_count()) as cores:
+        for built in cores.map(_build_module, longest_first):
+            paths.update(built)
+    return [paths[tool] for tool in tools]
+
+
+def _build_module(tools: Sequence[tuple[Tool, Build]]) -> dict[Tool, Path]:
+    paths: dict[Tool, Path] = {}
+    for tool, build in tools:
+        target = _target(tool, build)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with (target.parent / "lock").open("w") as lock:
+            # Another script may be building it; then its build is ours.
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not target.exists():
+                _build(tool, build, target)
+        paths[tool] = target
+    return paths
 
 
 def _build(tool: Tool, build: Build, target: Path) -> None:
+    minutes = "a minute" if build.minutes == 1 else f"{build.minutes} minutes"
     say(
         f"building {tool.name} {build.version} from its Go module "
-        f"(about {build.minutes} minutes, once for this machine)"
+        f"(about {minutes}, once for this machine)"
     )
     partial = target.with_suffix(f".{os.getpid()}.partial")
     command = ["go", "build", "-trimpath"]
+    if build.tags:
+        command += ["-tags", build.tags]
     major, minor, *_ = build.version.removeprefix("v").split(".")
     flags = build.linker_flags.format(version=build.version, major=major, minor=minor)
     command += ["-ldflags", flags]
     command += ["-o", str(partial), build.package]
     begin = time.monotonic()
     try:
-        with _Progress(tool.name, begin), tempfile.TemporaryDirectory() as scratch:
+        with _progress(tool.name), tempfile.TemporaryDirectory() as scratch:
             folder = _gathered(build, Path(scratch)) if build.embedded else build.module
             _go(folder, command)
     except _GoError as error:
@@ -253,7 +328,7 @@ def _build(tool: Tool, build: Build, target: Path) -> None:
         tail = "\n".join(str(error).strip().splitlines()[-15:])
         raise ToolError(
             f"building {tool.name} {build.version} failed:\n{tail}\n"
-            f"Install {tool.needed} instead ({tool.install}), or mend the cause "
+            f"Install {tool.needed} instead ({tool.install}), or fix the cause "
             f"(a Go older than {build.module / 'go.mod'} asks for, no network, no disk space)."
         ) from error
     partial.replace(target)
@@ -291,23 +366,32 @@ def _go(folder: Path, command: Sequence[str]) -> str:
     return done.stdout
 
 
-class _Progress:
-    """Says now and then that a build still runs."""
+_running: Final[dict[str, float]] = {}
+"""When each build that runs began."""
 
-    def __init__(self, name: str, begin: float) -> None:
-        self._name = name
-        self._begin = begin
-        self._done = threading.Event()
 
-    def __enter__(self) -> None:
-        threading.Thread(target=self._tell, daemon=True).start()
+@contextmanager
+def _progress(name: str) -> Generator[None]:
+    """Say now and then which builds still run: all of them in one line."""
+    _running[name] = time.monotonic()
+    done = threading.Event()
 
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
+    def tell() -> None:
+        while not done.wait(PROGRESS_SECONDS):
+            running = dict(_running)
+            # The one that began first speaks for all.
+            if next(iter(running), None) == name:
+                say("still building " + ", ".join(map(_age, running.items())))
 
-    def _tell(self) -> None:
-        while not self._done.wait(PROGRESS_SECONDS):
-            say(f"still building {self._name} ({time.monotonic() - self._begin:.0f} s)")
+    def _age(build: tuple[str, float]) -> str:
+        return f"{build[0]} ({time.monotonic() - build[1]:.0f} s)"
+
+    threading.Thread(target=tell, daemon=True).start()
+    try:
+        yield
+    finally:
+        done.set()
+        del _running[name]
 
 
 def say(text: str) -> None:
@@ -334,7 +418,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:
         parser.error(f"unknown name {unknown[0]!r}; known: {', '.join(SETS)}")
     try:
-        paths = [provide(tool) for name in given.names or ["pulumi"] for tool in SETS[name]]
+        paths = provide_all([tool for name in given.names or ["pulumi"] for tool in SETS[name]])
     except ToolError as error:
         say(f"scripts/tools: {error}")
         return 1

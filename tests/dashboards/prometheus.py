@@ -1,7 +1,6 @@
 """A real Prometheus: its rule tester for values, and its server for label queries."""
 
 import json
-import shutil
 import socket
 import subprocess
 import time
@@ -13,21 +12,10 @@ from typing import cast
 import httpx
 import pytest
 
+from tools.provide import PROMETHEUS, PROMTOOL, provide
+
 Series = Mapping[str, str]
 """Values by series, in Prometheus' own notation for tests: ``0+10x5``, ``_``, ``stale``."""
-
-
-def required(program: str) -> str:
-    """The path of ``prometheus`` or ``promtool``; the test fails where it is missing."""
-    found = shutil.which(program)
-    if found is None:
-        pytest.fail(
-            f"{program} is not installed, and these tests run the dashboard's queries on a real "
-            "Prometheus. Install it: `apt-get install prometheus` on Debian and Ubuntu, `brew "
-            "install prometheus` on macOS.",
-            pytrace=False,
-        )
-    return found
 
 
 def assert_samples(
@@ -57,7 +45,7 @@ def assert_samples(
     file = folder / "expression.test.json"
     file.write_text(json.dumps(document))  # JSON is YAML
     done = subprocess.run(
-        [required("promtool"), "test", "rules", str(file)],
+        [str(provide(PROMTOOL)), "test", "rules", str(file)],
         capture_output=True,
         text=True,
         check=False,
@@ -117,7 +105,7 @@ def serving(folder: Path, samples: Sequence[str]) -> Generator[Server]:
         text.write_text("\n".join([*samples, "# EOF", ""]))
         subprocess.run(
             [
-                required("promtool"),
+                str(provide(PROMTOOL)),
                 *("tsdb", "create-blocks-from", "openmetrics", "-q"),
                 *(str(text), str(storage)),
             ],
@@ -131,7 +119,7 @@ def serving(folder: Path, samples: Sequence[str]) -> Generator[Server]:
     with log.open("wb") as output:
         process = subprocess.Popen(
             [
-                required("prometheus"),
+                str(provide(PROMETHEUS)),
                 f"--config.file={folder / 'prometheus.yml'}",
                 f"--storage.tsdb.path={storage}",
                 f"--web.listen-address=127.0.0.1:{port}",

@@ -18,6 +18,7 @@ from tests.dashboards.grafana import (
     variables,
 )
 from tests.dashboards.test_live_memory_on_prometheus import DASHBOARD, counter
+from tools.provide import PROMTOOL, ToolError, provide
 
 pytestmark = pytest.mark.prometheus
 
@@ -119,9 +120,10 @@ def test_the_variables_offer_nothing_where_there_is_no_data(
         assert offered(empty_server, variable) == []
 
 
-def test_without_a_prometheus_on_the_machine_these_tests_fail_and_say_what_to_install(
+def test_where_there_is_no_prometheus_and_none_can_be_built_the_message_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(pytest.fail.Exception, match="apt-get install prometheus"):
-        prometheus.required("promtool")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(ToolError, match="apt-get install prometheus"):
+        provide(PROMTOOL)

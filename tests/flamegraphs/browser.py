@@ -15,6 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 
+from tests.parts import CHROMIUM
+
 KEYS = {
     "Enter": 13,
     "Escape": 27,
@@ -33,7 +35,7 @@ _PLACE_PIPES = (
 
 
 def find_chromium() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome", "chrome"):
+    for name in CHROMIUM:
         if found := shutil.which(name):
             return found
     raise RuntimeError("no Chromium on PATH; on Debian: apt-get install chromium")

@@ -286,6 +286,7 @@ def test_a_stack_keeps_its_secrets_readable_over_sessions(home: Home) -> None:
 
 
 @pytest.mark.engine
+@pytest.mark.strace
 def test_a_preview_prints_no_warning_and_calls_nothing_beyond_loopback(
     own_home: Home, tmp_path: Path
 ) -> None:

@@ -143,6 +143,47 @@ def test_a_failed_build_says_why_and_leaves_nothing_behind(machine: Path, tmp_pa
     assert [file.name for file in target().parent.iterdir()] == ["lock"]
 
 
+def test_all_that_is_missing_is_named_before_anything_is_built(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(machine))
+    executable(machine / "etcd", "exit 0")
+    assert main(["kubernetes", "prometheus"]) == 1
+    err = capsys.readouterr().err
+    for needed in ("kubernetes plugin, version 4", "kube-apiserver", "prometheus", "promtool"):
+        assert f"{needed} is needed" in err
+    assert "etcd is needed" not in err
+    assert "building" not in err
+
+
+def test_modules_are_built_at_the_same_time_and_the_tools_of_one_after_another(
+    machine: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    note = tmp_path / "note"
+    go(machine, note, after=f"/bin/sleep 0.5; echo done >> {note}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", str(machine))
+        patch.setattr("os.cpu_count", lambda: 2)
+        patch.setattr(provide, "PROGRESS_SECONDS", 0.2)
+        tools = [PULUMI, provide.PROMTOOL, provide.PROMETHEUS]
+        paths = provide.provide_all(tools)
+    assert paths == [built_path(tool) for tool in tools]
+    lines = [line.rpartition("/")[2] for line in note.read_text().splitlines()]
+    assert sorted(lines[:2]) == ["promtool", "pulumi"]
+    assert lines[-2:] == ["prometheus", "done"]
+    assert "still building pulumi (0 s), promtool (0 s)" in capsys.readouterr().err
+
+
+def test_a_build_that_fails_does_not_spoil_the_others(
+    machine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(machine))
+    go(machine, tmp_path / "note", after='case "$PWD" in *prometheus) exit 1;; esac')
+    with pytest.raises(ToolError, match="building promtool"):
+        provide.provide_all([PULUMI, provide.PROMTOOL])
+    assert target().exists()
+
+
 def test_print_env_is_shell_text_that_puts_the_tools_on_path(
     machine: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
