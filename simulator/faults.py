@@ -21,9 +21,10 @@ one rule strikes a call, the first. ``then`` is one of
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from simulator.values import JsonObject, as_integer, as_number, as_object, as_text, is_object
 
@@ -174,44 +175,69 @@ def _positive(value: object, where: str) -> int:
 def _effect(document: object, where: str) -> Effect:
     if not is_object(document):
         raise FaultPlanError(f"{where} is not an object")
-    kinds = [kind for kind in ("status", "delay", "drop", "operation", "patch") if kind in document]
+    kinds = [kind for kind in KINDS if kind in document]
     if len(kinds) != 1:
-        raise FaultPlanError(f"{where} needs exactly one of status, delay, drop, operation, patch")
-    kind = kinds[0]
-    value = document[kind]
+        raise FaultPlanError(f"{where} needs exactly one of {', '.join(KINDS)}")
+    (kind,) = kinds
     _only(document, where, kind, *(("headers", "body") if kind == "status" else ()))
-    if kind == "status":
-        status = as_integer(value)
-        if not 100 <= status <= 599:
-            raise FaultPlanError(f"{where}: status {value!r} is no HTTP status")
-        headers = as_object(document.get("headers"))
-        return Effect(
-            status=status,
-            headers=tuple((name, str(text)) for name, text in headers.items()),
-            body=document.get("body"),
-        )
-    if kind == "delay":
-        delay = as_number(value, -1)
-        if delay < 0:
-            raise FaultPlanError(f"{where}: delay {value!r} is not a number of seconds")
-        return Effect(delay=delay)
-    if kind == "drop":
-        if value not in ("before", "after"):
-            raise FaultPlanError(f"{where}: drop {value!r} is neither before nor after")
-        return Effect(drop=as_text(value))
-    if not is_object(value):
-        raise FaultPlanError(f"{where}: {kind} is not an object")
-    if kind == "patch":
-        return Effect(patch=value)
-    _only(value, f"{where}: operation", "status", "error")
-    status_text = as_text(value.get("status"), "Failed")
-    if status_text not in ("Failed", "Canceled"):
-        raise FaultPlanError(f"{where}: operation status {status_text!r} is not Failed or Canceled")
-    error = as_object(value.get("error")) or {
+    return KINDS[kind](document, where)
+
+
+def _status(document: JsonObject, where: str) -> Effect:
+    status = as_integer(document["status"])
+    if not 100 <= status <= 599:
+        raise FaultPlanError(f"{where}: status {document['status']!r} is no HTTP status")
+    headers = as_object(document.get("headers"))
+    return Effect(
+        status=status,
+        headers=tuple((name, str(text)) for name, text in headers.items()),
+        body=document.get("body"),
+    )
+
+
+def _delay(document: JsonObject, where: str) -> Effect:
+    delay = as_number(document["delay"], -1)
+    if delay < 0:
+        raise FaultPlanError(f"{where}: delay {document['delay']!r} is not a number of seconds")
+    return Effect(delay=delay)
+
+
+def _drop(document: JsonObject, where: str) -> Effect:
+    drop = document["drop"]
+    if drop not in ("before", "after"):
+        raise FaultPlanError(f"{where}: drop {drop!r} is neither before nor after")
+    return Effect(drop=as_text(drop))
+
+
+def _operation(document: JsonObject, where: str) -> Effect:
+    ending = document["operation"]
+    if not is_object(ending):
+        raise FaultPlanError(f"{where}: operation is not an object")
+    _only(ending, f"{where}: operation", "status", "error")
+    status = as_text(ending.get("status"), "Failed")
+    if status not in ("Failed", "Canceled"):
+        raise FaultPlanError(f"{where}: operation status {status!r} is not Failed or Canceled")
+    error = as_object(ending.get("error")) or {
         "code": "InternalServerError",
         "message": "The operation failed because of a fault rule.",
     }
-    return Effect(operation=OperationFault(status_text, error))
+    return Effect(operation=OperationFault(status, error))
+
+
+def _patch(document: JsonObject, where: str) -> Effect:
+    if not is_object(document["patch"]):
+        raise FaultPlanError(f"{where}: patch is not an object")
+    return Effect(patch=document["patch"])
+
+
+KINDS: Final[Mapping[str, Callable[[JsonObject, str], Effect]]] = {
+    "status": _status,
+    "delay": _delay,
+    "drop": _drop,
+    "operation": _operation,
+    "patch": _patch,
+}
+"""What may happen to a call, and who reads it."""
 
 
 def _only(document: JsonObject, where: str, *keys: str) -> None:
