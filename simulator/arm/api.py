@@ -77,14 +77,6 @@ class ArmService:
         """What a GET of ``resource`` answers."""
         return self._types[resource.type.lower()].wire(resource)
 
-    def type_named(self, name: str) -> ResourceType:
-        """The type of this name, compared without case.
-
-        Raises:
-            KeyError: the simulator has no such type.
-        """
-        return self._types[name.lower()]
-
     def handle(self, request: Request) -> Response:
         """Answer one request."""
         try:
