@@ -7,18 +7,13 @@ AKS installs the driver but no device plugin, and without one a node advertises 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 import pulumi
 from pulumi_azure_native import containerservice
-from pulumi_kubernetes.apps.v1 import DaemonSet
+from pulumi_kubernetes.apiextensions import CustomResource
 
 from components.inputs import recorded
 from components.options import deleted_with
-
-if TYPE_CHECKING:
-    # The module takes longer to import than everything else here.
-    from pulumi_kubernetes.core.v1 import ContainerArgsDict, EnvVarArgsDict, TolerationArgsDict
 
 DEVICE_PLUGIN_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
 DEVICE_PLUGIN_NAMESPACE = "kube-system"
@@ -200,22 +195,29 @@ def _device_plugin(
     taints: Sequence[str],
     depends_on: Sequence[pulumi.Resource],
     cluster: pulumi.Resource | None,
-) -> DaemonSet:
+) -> CustomResource:
+    """The DaemonSet, as an object of plain JSON.
+
+    The SDK's own class evaluates the types of all of Kubernetes' core to translate names, which
+    takes longer than the rest of the program.
+    """
     labels = {"name": f"nvidia-device-plugin-{args.pool_name}"}
-    return DaemonSet(
+    return CustomResource(
         f"{name}-device-plugin",
+        api_version="apps/v1",
+        kind="DaemonSet",
         metadata={"name": labels["name"], "namespace": DEVICE_PLUGIN_NAMESPACE, "labels": labels},
         spec={
-            "selector": {"match_labels": labels},
+            "selector": {"matchLabels": labels},
             "template": {
                 "metadata": {"labels": labels},
                 "spec": {
-                    "priority_class_name": "system-node-critical",
-                    "node_selector": {POOL_LABEL: args.pool_name},
+                    "priorityClassName": "system-node-critical",
+                    "nodeSelector": {POOL_LABEL: args.pool_name},
                     "tolerations": [_toleration(taint) for taint in taints],
                     "containers": [_device_plugin_container(sliced=args.mig_profile is not None)],
                     "volumes": [
-                        {"name": SOCKETS_VOLUME, "host_path": {"path": DEVICE_PLUGIN_SOCKETS}}
+                        {"name": SOCKETS_VOLUME, "hostPath": {"path": DEVICE_PLUGIN_SOCKETS}}
                     ],
                 },
             },
@@ -233,29 +235,26 @@ def _device_plugin(
     )
 
 
-def _device_plugin_container(*, sliced: bool) -> "ContainerArgsDict":
+def _device_plugin_container(*, sliced: bool) -> dict[str, object]:
     # A node whose driver is still being installed must not be given up.
-    environment: Sequence[EnvVarArgsDict] = [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
-    container: ContainerArgsDict = {
+    environment = [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
+    container: dict[str, object] = {
         "name": "nvidia-device-plugin",
         "image": DEVICE_PLUGIN_IMAGE,
         "env": environment,
-        "security_context": {
-            "allow_privilege_escalation": False,
-            "capabilities": {"drop": ["ALL"]},
-        },
-        "volume_mounts": [{"name": SOCKETS_VOLUME, "mount_path": DEVICE_PLUGIN_SOCKETS}],
+        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        "volumeMounts": [{"name": SOCKETS_VOLUME, "mountPath": DEVICE_PLUGIN_SOCKETS}],
     }
     if sliced:
         # Each slice is advertised as a GPU of its own; reading how a GPU is sliced takes more
         # rights.
         container["args"] = ["--mig-strategy=single"]
         container["env"] = [*environment, {"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"}]
-        container["security_context"] = {"capabilities": {"add": ["SYS_ADMIN"]}}
+        container["securityContext"] = {"capabilities": {"add": ["SYS_ADMIN"]}}
     return container
 
 
-def _toleration(taint: str) -> "TolerationArgsDict":
+def _toleration(taint: str) -> dict[str, str]:
     """The toleration of ``key=value:effect`` or ``key:effect``."""
     assignment, _, effect = taint.rpartition(":")
     key, equals, value = assignment.partition("=")

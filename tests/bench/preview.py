@@ -41,7 +41,7 @@ import pulumi_azure_native.kubernetesconfiguration
 import pulumi_azure_native.monitor
 import pulumi_azure_native.resources
 import pulumi_command.local
-import pulumi_kubernetes.apps.v1
+import pulumi_kubernetes.apiextensions
 import pulumi_kubernetes.helm.v3
 
 made = {}
