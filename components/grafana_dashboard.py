@@ -13,7 +13,8 @@ from components.grafana_target import GrafanaTargetArgs, OwnerArgs
 from components.inputs import recorded
 from components.operation import observed_operation
 from components.options import deleted_with
-from operations.requests import DashboardRequest, Verb
+from contract.messages.base import Verb
+from contract.messages.grafana import DashboardRequest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,10 +14,9 @@ from components.grafana_target import GrafanaTargetArgs, OwnerArgs
 from components.inputs import recorded
 from components.operation import observed_operation
 from components.options import deleted_with
-from operations.requests import DataSourceRequest, Verb
-
-PYROSCOPE_TYPE = "grafana-pyroscope-datasource"
-PROMETHEUS_TYPE = "prometheus"
+from contract import grafana
+from contract.messages.base import Verb
+from contract.messages.grafana import DataSourceRequest
 
 
 class Source(StrEnum):
@@ -35,7 +34,7 @@ class PyroscopeSourceArgs:
     uid: str
     """At most 40 characters."""
     url: pulumi.Input[str]
-    """Of the private endpoint: ``http://<address>:4040``."""
+    """Of the private endpoint: ``http://<address>:<port>``."""
     endpoint_id: pulumi.Input[str]
     """Changes with the endpoint: a source is applied again for a new one."""
 
@@ -76,7 +75,7 @@ def pyroscope_request(
         owner=args.owner.mark(),
         name=args.pyroscope.name,
         uid=args.pyroscope.uid,
-        type=PYROSCOPE_TYPE,
+        type=grafana.PYROSCOPE,
         url=url,
         # The cookie with which Pyroscope keeps its link to the source code.
         json_data={"keepCookies": ["pyroscope_git_session"]},
@@ -100,7 +99,7 @@ def prometheus_request(
         owner=args.owner.mark(),
         name=source.name,
         uid=source.uid,
-        type=PROMETHEUS_TYPE,
+        type=grafana.PROMETHEUS,
         url=url,
         json_data={"httpMethod": "POST", **credentials},
         adopt=args.adopt,

@@ -14,7 +14,8 @@ from pulumi_azure_native import dashboard
 from components.inputs import recorded
 from components.operation import answer, observed_operation
 from components.options import FAILED_BEFORE
-from operations.requests import Approval, ApprovalRequest, Verb
+from contract.messages.base import Verb
+from contract.messages.private_link import Approval, ApprovalRequest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pulumi
 
-from operations.requests import Owner
+from contract.messages.grafana import Owner
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,7 +13,7 @@ import pulumi
 from pulumi_azure_native import authorization, dashboard
 
 from components.inputs import recorded
-from components.roles import Role, role_definition_id
+from contract.azure import Role, role_definition_id
 
 SKU = "Standard"
 """The tier with managed private endpoints."""

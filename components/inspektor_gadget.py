@@ -12,12 +12,9 @@ from pulumi_azure_native import kubernetesconfiguration
 
 from components.inputs import recorded
 from components.options import FAILED_BEFORE, deleted_with
+from contract.agent import EXTENSION_TYPE, NAMESPACE
+from contract.azure import MANAGED_CLUSTER
 
-EXTENSION_TYPE = "microsoft.inspektorgadget"
-CLUSTER_RESOURCE_PROVIDER = "Microsoft.ContainerService"
-CLUSTER_RESOURCE_NAME = "managedClusters"
-NAMESPACE = "gadget"
-"""Fixed by the extension."""
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 
 
@@ -40,7 +37,7 @@ class InspektorGadgetArgs:
     settings: Mapping[str, str]
     """Further settings of the extension, with their prefix (``inspektor-gadget.``)."""
     create_namespace: bool
-    """Whether the namespace ``gadget`` is made here, and deleted last; else it exists and stays."""
+    """Whether its namespace is made here, and deleted last; else it exists and stays."""
 
 
 class InspektorGadget(pulumi.ComponentResource):
@@ -60,13 +57,14 @@ class InspektorGadget(pulumi.ComponentResource):
     ) -> None:
         super().__init__(self.TYPE, name, recorded(args), opts)
         cluster = deleted_with(opts)
+        provider, _, resource_name = MANAGED_CLUSTER.partition("/")
         namespace = _namespace(self, name, cluster, exists=not args.create_namespace)
         extension = kubernetesconfiguration.Extension(
             f"{name}-extension",
             extension_name=args.extension_name,
             extension_type=EXTENSION_TYPE,
-            cluster_rp=CLUSTER_RESOURCE_PROVIDER,
-            cluster_resource_name=CLUSTER_RESOURCE_NAME,
+            cluster_rp=provider,
+            cluster_resource_name=resource_name,
             cluster_name=args.cluster_name,
             resource_group_name=args.resource_group_name,
             release_train=args.release_train,

@@ -8,10 +8,10 @@ called.
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
-from typing import cast
+from collections.abc import Mapping
 
-from operations.requests import LAUNCHER, Verb
+from contract.json import as_list, as_object
+from contract.messages.base import LAUNCHER, Verb
 
 
 def portable(encoded: str) -> str:
@@ -22,15 +22,15 @@ def portable(encoded: str) -> str:
     import yaml  # in use only where a kubeconfig is known: a preview of a new cluster has none
 
     text = base64.b64decode(encoded).decode()
-    config = _mapping(yaml.safe_load(text))
-    users = [_mapping(user) for user in _sequence(config.get("users"))]
-    if not any("exec" in _mapping(user.get("user")) for user in users):
+    config = as_object(yaml.safe_load(text))
+    users = [as_object(user) for user in as_list(config.get("users"))]
+    if not any("exec" in as_object(user.get("user")) for user in users):
         return text
     return json.dumps({**config, "users": [_with_own_program(user) for user in users]})
 
 
 def _with_own_program(user: Mapping[str, object]) -> Mapping[str, object]:
-    settings = _mapping(user.get("user"))
+    settings = as_object(user.get("user"))
     if "exec" not in settings:
         return user
     shell, *launcher = LAUNCHER.split()
@@ -42,12 +42,3 @@ def _with_own_program(user: Mapping[str, object]) -> Mapping[str, object]:
         "provideClusterInfo": False,
     }
     return {**user, "user": {**settings, "exec": program}}
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
-
-
-def _sequence(value: object) -> Sequence[object]:
-    is_list = isinstance(value, Sequence) and not isinstance(value, str)
-    return cast("Sequence[object]", value) if is_list else ()

@@ -11,7 +11,7 @@ from typing import TypeVar
 import pulumi
 from pulumi_command.local import Command, Logging
 
-from operations.requests import OBSERVED_VARIABLE, Message, Verb, command_line
+from contract.messages.base import OBSERVED_VARIABLE, Message, Verb, command_line
 
 _Answer = TypeVar("_Answer", bound=Message)
 

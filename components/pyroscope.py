@@ -18,10 +18,12 @@ from components import pyroscope_values
 from components.inputs import recorded
 from components.operation import answer, operation
 from components.options import FAILED_BEFORE, deleted_with
-from operations.requests import HeldPrivateLink, PrivateLinkRequest, ReadyPrivateLink, Verb
+from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
+from contract.messages.base import Verb
+from contract.messages.private_link import HeldPrivateLink, PrivateLinkRequest, ReadyPrivateLink
 
-RELEASE_NAME = "pyroscope"
-"""Also the name of its Service, which the agent looks for in its own namespace."""
+RELEASE_NAME = PYROSCOPE_SERVICE
+"""The chart gives its Service the name of the release."""
 RELEASE_TIMEOUT_SECONDS = 900
 """Image, disk, load balancer, Private Link Service: Helm's 300 s are too short for a new node."""
 
@@ -141,7 +143,7 @@ class Pyroscope(pulumi.ComponentResource):
         )
         # The service's name, not the address it has today.
         self.url = release.namespace.apply(
-            lambda namespace: f"http://{RELEASE_NAME}.{namespace}.svc:{pyroscope_values.PORT}"
+            lambda namespace: f"http://{RELEASE_NAME}.{namespace}.svc:{PYROSCOPE_PORT}"
         )
         self.private_link_id = answer(ready, ReadyPrivateLink).apply(
             # As it was asked for: the service may spell it in another case.

@@ -9,8 +9,8 @@ Pure, and without Pulumi.
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-PORT = 4040
-"""Where the agent pushes and Grafana reads; fixed by the agent."""
+from contract.agent import PYROSCOPE_PORT
+
 ANNOTATION_PREFIX = "service.beta.kubernetes.io/"
 DATA_DIRECTORY = "/data"
 """The chart's volume, writable for the server's user."""
@@ -86,7 +86,7 @@ def owned_values(
     pyroscope: dict[str, object] = {
         "image": {"tag": image_tag},
         "replicaCount": 1,
-        "service": {"type": "LoadBalancer", "port": PORT, "annotations": {**annotations}},
+        "service": {"type": "LoadBalancer", "port": PYROSCOPE_PORT, "annotations": {**annotations}},
         "structuredConfig": {"self_profiling": {"disable_push": True}},
         **{key: value for key, value in scheduling.items() if value},
     }

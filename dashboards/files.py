@@ -10,9 +10,10 @@ Not here: library panels and the dynamic layout (schema v2), which are refused w
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Final, NoReturn, cast
+from typing import Final, NoReturn
 
-from dashboards.variables import PROMETHEUS_TYPE, PYROSCOPE_TYPE
+from contract.grafana import PROMETHEUS, PYROSCOPE
+from contract.json import as_list, as_object, as_objects, is_list, is_object
 
 _PROMETHEUS_FLAVOUR: Final = re.compile(r"grafana-[0-9a-z]+prometheus-datasource")
 _EXPRESSIONS: Final = "__expr__"
@@ -47,7 +48,7 @@ def load_file(
         model = _prepare(_parse(text), pyroscope_uid, prometheus_uid)
         model["uid"] = _uid(uid if uid is not None else model.get("uid"))
         model["title"] = _title(title if title is not None else model.get("title"))
-        return cast("dict[str, object]", json.loads(json.dumps(model, sort_keys=True)))
+        return as_object(json.loads(json.dumps(model, sort_keys=True)))
     except RecursionError as error:
         raise ValueError("The dashboard file is nested too deeply to be a dashboard.") from error
 
@@ -74,15 +75,15 @@ def _parse(text: str) -> object:
 
 
 def _model(document: object) -> dict[str, object]:
-    if not isinstance(document, dict):
+    if not is_object(document):
         raise ValueError("The dashboard file holds no JSON object, so it is not a dashboard.")
-    model = cast("dict[str, object]", document)
+    model = document
     for wrapper in ("dashboard", "spec"):
         wrapped = model.get(wrapper)
-        if isinstance(wrapped, dict):
+        if is_object(wrapped):
             # An export's placeholders may stand beside the wrapped model.
             inputs = {key: model[key] for key in ("__inputs", "__elements") if key in model}
-            model = inputs | cast("dict[str, object]", wrapped)
+            model = inputs | wrapped
             break
     if isinstance(model.get("elements"), dict):
         raise ValueError(
@@ -117,15 +118,15 @@ def _resolve_inputs(
     def fill(text: str) -> str:
         return re.sub(r"\$\{(\w+)\}", lambda found: answers.get(found[1], found[0]), text)
 
-    return cast("dict[str, object]", _map_strings(kept, fill))
+    return as_object(_map_strings(kept, fill))
 
 
 def _inputs(value: object) -> Iterator[tuple[str, _Object]]:
     if value is None:
         return
-    if isinstance(value, list):
-        for item in cast("list[object]", value):
-            given = _object(item)
+    if is_list(value):
+        for item in value:
+            given = as_object(item)
             name = given.get("name")
             if not isinstance(name, str) or not name:
                 break
@@ -142,7 +143,7 @@ def _answer(name: str, given: _Object, pyroscope_uid: str, prometheus_uid: str |
     kind, plugin, value = given.get("type"), given.get("pluginId"), given.get("value")
     if kind == "constant" and isinstance(value, str | int | float):
         return str(value)
-    if kind == "datasource" and plugin == PYROSCOPE_TYPE:
+    if kind == "datasource" and plugin == PYROSCOPE:
         return pyroscope_uid
     if kind == "datasource" and plugin == _EXPRESSIONS:
         return _EXPRESSIONS
@@ -157,16 +158,16 @@ def _answer(name: str, given: _Object, pyroscope_uid: str, prometheus_uid: str |
     wanted = f"a data source of type {plugin}" if kind == "datasource" else f"a {kind} input"
     raise ValueError(
         f"The dashboard file's placeholder {name} stands for {wanted}, which this stack cannot "
-        f"fill: it has sources of type {PROMETHEUS_TYPE} and {PYROSCOPE_TYPE}. Replace ${{{name}}} "
+        f"fill: it has sources of type {PROMETHEUS} and {PYROSCOPE}. Replace ${{{name}}} "
         'in the file with a fixed value and remove the entry from "__inputs".'
     )
 
 
 def _preselect(model: dict[str, object], pyroscope_uid: str, prometheus_uid: str | None) -> None:
     for variable in _variables(model):
-        if variable.get("type") != "datasource" or _object(variable.get("current")).get("value"):
+        if variable.get("type") != "datasource" or as_object(variable.get("current")).get("value"):
             continue
-        if variable.get("query") == PYROSCOPE_TYPE:
+        if variable.get("query") == PYROSCOPE:
             chosen = pyroscope_uid
         elif _is_prometheus(variable.get("query")) and prometheus_uid is not None:
             chosen = prometheus_uid
@@ -202,16 +203,13 @@ def _refuse_unresolved(model: dict[str, object]) -> None:
 
 def _data_source_references(value: object, place: str) -> Iterator[tuple[str, str]]:
     """Every data source named in the model, by name or by uid, with where it stands."""
-    if isinstance(value, list):
-        for item in cast("list[object]", value):
-            yield from _data_source_references(item, place)
-    if not isinstance(value, dict):
-        return
-    node = cast("_Object", value)
+    for item in as_list(value):
+        yield from _data_source_references(item, place)
+    node = as_object(value)
     label = node.get("title") or node.get("name")
     here = f'"{label}"' if isinstance(label, str) else place
     source = node.get("datasource")
-    reference = source if isinstance(source, str) else _object(source).get("uid")
+    reference = source if isinstance(source, str) else as_object(source).get("uid")
     if isinstance(reference, str):
         yield here, reference
     for child in node.values():
@@ -222,7 +220,7 @@ def _data_source_references(value: object, place: str) -> Iterator[tuple[str, st
 
 
 def _is_prometheus(plugin: object) -> bool:
-    return plugin == PROMETHEUS_TYPE or (
+    return plugin == PROMETHEUS or (
         isinstance(plugin, str) and _PROMETHEUS_FLAVOUR.fullmatch(plugin) is not None
     )
 
@@ -244,33 +242,22 @@ def _title(value: object) -> str:
     )
 
 
-def _object(value: object) -> _Object:
-    return cast("_Object", value) if isinstance(value, dict) else {}
-
-
 def _variables(model: _Object) -> list[dict[str, object]]:
-    listed = _object(model.get("templating")).get("list")
-    items = cast("list[object]", listed) if isinstance(listed, list) else []
-    return [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
+    return as_objects(as_object(model.get("templating")).get("list"))
 
 
 def _map_strings(value: object, change: Callable[[str], str]) -> object:
     if isinstance(value, str):
         return change(value)
-    if isinstance(value, list):
-        return [_map_strings(item, change) for item in cast("list[object]", value)]
-    if isinstance(value, dict):
-        node = cast("_Object", value)
-        return {key: _map_strings(item, change) for key, item in node.items()}
+    if is_list(value):
+        return [_map_strings(item, change) for item in value]
+    if is_object(value):
+        return {key: _map_strings(item, change) for key, item in value.items()}
     return value
 
 
 def _strings(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
-    elif isinstance(value, list):
-        for item in cast("list[object]", value):
-            yield from _strings(item)
-    elif isinstance(value, dict):
-        for item in cast("_Object", value).values():
-            yield from _strings(item)
+    for item in (*as_list(value), *as_object(value).values()):
+        yield from _strings(item)

@@ -16,12 +16,11 @@ from grafana_foundation_sdk.builders.dashboard import (
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models.dashboard import DashboardCursorSync, DashboardLinkType
 
+from contract.agent import METRICS_POD, NAMESPACE_LABEL
 from dashboards import panels, queries, variables
 from dashboards.options import DashboardOptions
 
-_ANNOTATED_PROCESS: Final = (
-    f"{{{{{queries.NAMESPACE}}}}}/{{{{{queries.METRICS_POD}}}}}, process {{{{pid}}}}"
-)
+_ANNOTATED_PROCESS: Final = f"{{{{{NAMESPACE_LABEL}}}}}/{{{{{METRICS_POD}}}}}, process {{{{pid}}}}"
 
 
 def build(options: DashboardOptions) -> dict[str, object]:

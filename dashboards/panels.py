@@ -30,6 +30,14 @@ from grafana_foundation_sdk.models.dashboard import (
 from grafana_foundation_sdk.models.prometheus import PromQueryFormat
 from grafana_foundation_sdk.models.units import BytesIEC, BytesPerSecondIEC, Short
 
+from contract.agent import (
+    ALLOCATED,
+    FREED,
+    FREED_IMPLICITLY,
+    METRICS_POD,
+    NAMESPACE_LABEL,
+    PROFILES_POD,
+)
 from dashboards import queries
 from dashboards.texts import how_to_read, not_measured
 from dashboards.variables import PROMETHEUS, PYROSCOPE
@@ -159,18 +167,18 @@ def top_processes(dashboard_uid: str) -> table.Panel:
         "A": ("Live", queries.top_processes(TOP_PROCESSES)),
         "B": (
             "Allocated",
-            queries.counted_of_top_processes(queries.ALLOCATED, TOP_PROCESSES),
+            queries.counted_of_top_processes(ALLOCATED, TOP_PROCESSES),
         ),
-        "C": ("Freed", queries.counted_of_top_processes(queries.FREED, TOP_PROCESSES)),
+        "C": ("Freed", queries.counted_of_top_processes(FREED, TOP_PROCESSES)),
         "D": (
             "Freed implicitly",
-            queries.counted_of_top_processes(queries.FREED_IMPLICITLY, TOP_PROCESSES),
+            queries.counted_of_top_processes(FREED_IMPLICITLY, TOP_PROCESSES),
         ),
     }
     labels = {
         "cluster": "Cluster",
-        queries.NAMESPACE: "Namespace",
-        queries.METRICS_POD: "Pod",
+        NAMESPACE_LABEL: "Namespace",
+        METRICS_POD: "Pod",
         "pid": "Process id",
     }
     values = {f"Value #{ref_id}": title for ref_id, (title, _) in columns.items()}
@@ -224,7 +232,7 @@ def allocation_rate() -> TimeSeries:
             "Bytes allocated per second. The first value of a process is where its counter starts, "
             "not a rate: one large allocation at start shows as a step in 'Live GPU memory'."
         )
-        .with_target(_rate("A", queries.rate_by_pod(queries.ALLOCATED)).legend_format(_POD_LEGEND))
+        .with_target(_rate("A", queries.rate_by_pod(ALLOCATED)).legend_format(_POD_LEGEND))
     )
 
 
@@ -236,7 +244,7 @@ def free_rate() -> TimeSeries:
             "Bytes freed per second by explicit calls. Steadily below the allocation rate: the pod "
             "grows. Both high and equal: churn that a memory pool would save."
         )
-        .with_target(_rate("A", queries.rate_by_pod(queries.FREED)).legend_format(_POD_LEGEND))
+        .with_target(_rate("A", queries.rate_by_pod(FREED)).legend_format(_POD_LEGEND))
     )
 
 
@@ -266,7 +274,7 @@ def flame_graph() -> Panel:
         .description(
             "Bytes allocated in the time range, by call stack. Allocations, not live memory: frees "
             "are invisible here. Filtered by namespace and pod; not by cluster, a label that "
-            "profiles lack. The same pod is called k8s_podname in metrics and k8s_podName in "
+            f"profiles lack. The same pod is called {METRICS_POD} in metrics and {PROFILES_POD} in "
             "profiles; the filter uses each where it applies. Empty: choose another profile type "
             "or a longer range, or let the workload allocate again."
         )
@@ -290,7 +298,7 @@ def allocated_in_profiles() -> TimeSeries:
         )
         .datasource(PYROSCOPE)
         .span(WIDTH)
-        .with_target(_profiles("A").query_type("metrics").group_by([queries.PROFILES_POD]))
+        .with_target(_profiles("A").query_type("metrics").group_by([PROFILES_POD]))
     )
 
 
@@ -325,7 +333,7 @@ def limits(documentation_url: str | None, *, with_metrics: bool) -> text.Panel:
 
 # --- common ground -------------------------------------------------------------------------------
 
-_POD_LEGEND: Final = f"{{{{{queries.NAMESPACE}}}}}/{{{{{queries.METRICS_POD}}}}}"
+_POD_LEGEND: Final = f"{{{{{NAMESPACE_LABEL}}}}}/{{{{{METRICS_POD}}}}}"
 
 
 def _number(panel_id: PanelId, title: str, expression: str) -> stat.Panel:
@@ -425,7 +433,7 @@ def _data_links(dashboard_uid: str, pod: str) -> list[dict[str, object]]:
 
 
 def _pod_links(dashboard_uid: str) -> list[Builder[DashboardLinkModel]]:
-    pod = f"${{__field.labels.{queries.METRICS_POD}}}"
+    pod = f"${{__field.labels.{METRICS_POD}}}"
     return [
         DashboardLink(str(link["title"])).type(DashboardLinkType.LINK).url(str(link["url"]))
         for link in _data_links(dashboard_uid, pod)

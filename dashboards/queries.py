@@ -9,16 +9,18 @@ Not here: titles, units and positions (:mod:`dashboards.panels`), and alerts.
 
 from typing import Final
 
-ALLOCATED: Final = "mem_alloc_bytes_total"
-FREED: Final = "mem_free_bytes_total"
-FREED_IMPLICITLY: Final = "mem_implicit_free_bytes_total"
+from contract.agent import (
+    ALLOCATED,
+    FREED,
+    FREED_IMPLICITLY,
+    METRICS_POD,
+    NAMESPACE_LABEL,
+    PROFILES_POD,
+    SAMPLE_TYPE,
+    SAMPLE_UNIT,
+)
 
-# The same pod, spelled by two exporters of the same agent.
-METRICS_POD: Final = "k8s_podname"
-PROFILES_POD: Final = "k8s_podName"
-NAMESPACE: Final = "k8s_namespace"
-
-POD: Final = ("cluster", NAMESPACE, METRICS_POD)
+POD: Final = ("cluster", NAMESPACE_LABEL, METRICS_POD)
 PROCESS: Final = (*POD, "pid")
 
 # One allocation can be reported more than once: by the driver's and by the runtime's probe
@@ -29,7 +31,7 @@ REPORT: Final = (*PROCESS, "job", "instance", "otel_scope_name")
 
 # host_raw="0" is GPU memory; "1" is pinned host memory.
 SELECTED: Final = (
-    f'cluster=~"$cluster",{NAMESPACE}=~"$namespace",{METRICS_POD}=~"$pod",host_raw="0"'
+    f'cluster=~"$cluster",{NAMESPACE_LABEL}=~"$namespace",{METRICS_POD}=~"$pod",host_raw="0"'
 )
 
 # How far the agent's silence is bridged before it counts as lost: Prometheus' own look-back.
@@ -142,24 +144,24 @@ def clusters() -> str:
 
 def namespaces() -> str:
     """The namespaces of the chosen clusters."""
-    return f'label_values({ALLOCATED}{{cluster=~"$cluster"}}, {NAMESPACE})'
+    return f'label_values({ALLOCATED}{{cluster=~"$cluster"}}, {NAMESPACE_LABEL})'
 
 
 def pods() -> str:
     """The pods of the chosen clusters and namespaces."""
-    selector = f'cluster=~"$cluster",{NAMESPACE}=~"$namespace"'
+    selector = f'cluster=~"$cluster",{NAMESPACE_LABEL}=~"$namespace"'
     return f"label_values({ALLOCATED}{{{selector}}}, {METRICS_POD})"
 
 
 # --- profiles ------------------------------------------------------------------------------------
 
 # Ids are name:sample type:sample unit:period type:period unit. Agents from 0.54 fill in the period
-# and servers from 1.16 may rename the first part; what is measured, malloc in bytes, stays. The
+# and servers from 1.16 may rename the first part; what is measured, and its unit, stay. The
 # group makes Grafana show and sort the whole id instead of a label that both ids share.
-GPU_MEMORY_PROFILE_TYPE: Final = "/^([^:]+:malloc:bytes:.*)$/"
+GPU_MEMORY_PROFILE_TYPE: Final = f"/^([^:]+:{SAMPLE_TYPE}:{SAMPLE_UNIT}:.*)$/"
 
 PROFILE_TYPE: Final = "$profile_type"
 
 # "pipe", not "regex": a selector is a double-quoted string, in which the latter's "\." (from a pod
 # such as llama-3.1-0) is a syntax error. There is no cluster matcher: profiles carry no cluster.
-PROFILES: Final = f'{{{NAMESPACE}=~"${{namespace:pipe}}",{PROFILES_POD}=~"${{pod:pipe}}"}}'
+PROFILES: Final = f'{{{NAMESPACE_LABEL}=~"${{namespace:pipe}}",{PROFILES_POD}=~"${{pod:pipe}}"}}'

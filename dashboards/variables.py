@@ -10,13 +10,11 @@ from grafana_foundation_sdk.models.dashboard import (
     VariableSort,
 )
 
+from contract import agent, grafana
 from dashboards import queries
 
-PROMETHEUS_TYPE: Final = "prometheus"
-PYROSCOPE_TYPE: Final = "grafana-pyroscope-datasource"
-
-PROMETHEUS: Final = DataSourceRef(type_val=PROMETHEUS_TYPE, uid="${prom_ds}")
-PYROSCOPE: Final = DataSourceRef(type_val=PYROSCOPE_TYPE, uid="${pyroscope_ds}")
+PROMETHEUS: Final = DataSourceRef(type_val=grafana.PROMETHEUS, uid="${prom_ds}")
+PYROSCOPE: Final = DataSourceRef(type_val=grafana.PYROSCOPE, uid="${pyroscope_ds}")
 
 # An explicit "everything" also matches series without the label: a Prometheus of your own that
 # sets no cluster, or a GPU process outside of any pod.
@@ -30,7 +28,7 @@ def prometheus_source(uid: str) -> DatasourceVariable:
         DatasourceVariable("prom_ds")
         .label("Metrics")
         .description("The Prometheus data source with the agent's memory counters.")
-        .type(PROMETHEUS_TYPE)
+        .type(grafana.PROMETHEUS)
         .current(_option(uid))
     )
 
@@ -41,7 +39,7 @@ def pyroscope_source(uid: str) -> DatasourceVariable:
         DatasourceVariable("pyroscope_ds")
         .label("Profiles")
         .description("The Pyroscope data source with the flame graphs. One serves one cluster.")
-        .type(PYROSCOPE_TYPE)
+        .type(grafana.PYROSCOPE)
         .current(_option(uid))
     )
 
@@ -95,7 +93,7 @@ def namespace_of_profiles() -> QueryVariable:
     return (
         _choice("namespace", "Namespace", "Filters the profiles.")
         .datasource(PYROSCOPE)
-        .query(_profile_label(queries.NAMESPACE))
+        .query(_profile_label(agent.NAMESPACE_LABEL))
     )
 
 
@@ -104,7 +102,7 @@ def pod_of_profiles() -> QueryVariable:
     return (
         _choice("pod", "Pod", "Filters the profiles. Lists the pods of all namespaces.")
         .datasource(PYROSCOPE)
-        .query(_profile_label(queries.PROFILES_POD))
+        .query(_profile_label(agent.PROFILES_POD))
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from contract.agent import PROFILES_POD, PYROSCOPE_PORT
 from flamegraphs.errors import OK, FlameGraphError, GrowthOverLimitError, NoSamplesError, UsageError
 from flamegraphs.units import size
 
@@ -28,10 +29,10 @@ exit status:
   3  the server cannot be reached      8  growth beyond --fail-on-growth
   4  not authorised
 """
-_OPERANDS = """\
-A and B are files or, with a source, what to ask it for: {SELECTOR}, @FROM..UNTIL or both, e.g.
+_OPERANDS = f"""\
+A and B are files or, with a source, what to ask it for: {{SELECTOR}}, @FROM..UNTIL or both, e.g.
   diff --stack dev @now-2h..now-1h @now-1h..now
-  diff --stack dev '{k8s_podName="old"}' '{k8s_podName="new"}'
+  diff --stack dev '{{{PROFILES_POD}="old"}}' '{{{PROFILES_POD}="new"}}'
 What an operand leaves out is taken from the options.
 """
 
@@ -331,7 +332,7 @@ def _split(operand: str) -> tuple[str, str, str]:
     if operand.startswith("{") and operand.endswith("}"):
         return operand, "", ""
     raise UsageError(
-        f'{operand!r} says neither labels nor a window; write {{k8s_podName="a"}}, '
+        f'{operand!r} says neither labels nor a window; write {{{PROFILES_POD}="a"}}, '
         "@now-2h..now-1h or both."
     )
 
@@ -351,7 +352,9 @@ def _server(options: argparse.Namespace) -> "Server | None":
         return grafana.server(options.grafana, options.data_source)
     if options.pyroscope:
         if not options.pyroscope.startswith(("http://", "https://")):
-            raise UsageError(f"{options.pyroscope} is no URL; write http://localhost:4040.")
+            raise UsageError(
+                f"{options.pyroscope} is no URL; write http://localhost:{PYROSCOPE_PORT}."
+            )
         from flamegraphs.sources.pyroscope import Server
 
         return Server(url=options.pyroscope, name=f"Pyroscope at {options.pyroscope.rstrip('/')}")

@@ -9,10 +9,11 @@ been cut from the answer, never as a function.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol
 
+from contract.json import as_object, as_text, is_list, is_object
 from flamegraphs.errors import NotAProfileError
 from flamegraphs.limits import MAX_FRAMES, MAX_JSON
 from flamegraphs.profile import MAX_TOTAL, Functions, Profile, hold, trim_roots
@@ -41,42 +42,37 @@ def read(data: bytes) -> Profile:
         answer: object = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise NotAProfileError(f"It is not JSON: {error}.") from error
-    document = _object(answer)
-    metadata = _object(document.get("metadata"))
+    document = as_object(answer)
+    metadata = as_object(document.get("metadata"))
     if metadata.get("format") == "double":
         raise NotAProfileError(
             "It is a comparison of two profiles; give the two to `diff` instead."
         )
-    graph = _object(document.get("flamebearer") or document.get("flamegraph") or document)
+    graph = as_object(document.get("flamebearer") or document.get("flamegraph") or document)
     names, levels = graph.get("names"), graph.get("levels")
-    if not isinstance(names, list) or not isinstance(levels, list):
+    if not is_list(names) or not is_list(levels):
         raise NotAProfileError("Its JSON is no flame graph: `names` and `levels` are missing.")
     stacks, values, functions, truncated = _stacks(
-        [str(name) for name in cast("list[object]", names)],
-        [_numbers(level) for level in cast("list[object]", levels)],
+        [str(name) for name in names],
+        [_numbers(level) for level in levels],
     )
     table, kinds = functions.table(truncated)
-    name, unit = metadata.get("name"), metadata.get("units")
     return Profile(
         table,
         kinds,
         hold(stacks, values),
-        name if isinstance(name, str) else "",
-        unit if isinstance(unit, str) else "",
+        as_text(metadata.get("name")),
+        as_text(metadata.get("units")),
     )
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def _numbers(level: object) -> list[int]:
     # A level without nodes comes as an object without `values`.
-    values = _object(cast("object", level)).get("values", []) if isinstance(level, dict) else level
-    if not isinstance(values, list):
+    values = level.get("values", []) if is_object(level) else level
+    if not is_list(values):
         raise NotAProfileError("A level of the flame graph is not a list of numbers.")
     numbers: list[int] = []
-    for value in cast("list[object]", values):
+    for value in values:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise NotAProfileError(f"A level of the flame graph has {value!r} for a number.")
         try:

@@ -23,6 +23,7 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
+from contract.agent import SAMPLE_TYPE, SAMPLE_UNIT
 from flamegraphs import profile_pb2 as pb
 from flamegraphs.errors import NotAProfileError
 from flamegraphs.limits import MAX_FILE, MAX_SAMPLE, MAX_SAMPLES, MAX_TABLES
@@ -54,9 +55,9 @@ ByteArray = NDArray[np.uint8]
 def read(data: bytes, sample_type: str | None = None) -> Profile:
     """Read a pprof file.
 
-    ``sample_type`` is the name of the value to take (``malloc``, ``inuse_space``); without it
-    ``malloc`` in bytes where there is one, else what the file names as its default, else the last,
-    as ``go tool pprof`` has it.
+    ``sample_type`` is the name of the value to take (e.g. ``inuse_space``); without it the
+    agent's where there is one, else what the file names as its default, else the last, as
+    ``go tool pprof`` has it.
 
     Raises `NotAProfileError` where the bytes are not a profile, are cut short or beyond the limits.
     """
@@ -242,8 +243,8 @@ def _choose_type(
         if wanted not in names:
             raise NotAProfileError(f"It has no values of type {wanted!r}, but {', '.join(names)}.")
         index = names.index(wanted)
-    elif ("malloc", "bytes") in types:
-        index = types.index(("malloc", "bytes"))
+    elif (SAMPLE_TYPE, SAMPLE_UNIT) in types:
+        index = types.index((SAMPLE_TYPE, SAMPLE_UNIT))
     elif default and default in names:
         index = names.index(default)
     else:

@@ -57,7 +57,7 @@ class Profile:
     """The `Kind` of each function."""
     stacks: Stacks
     sample_type: str
-    """What was counted, e.g. ``malloc``; empty where the format does not say."""
+    """What was counted, e.g. bytes allocated; empty where the format does not say."""
     unit: str
     """``bytes``, ``nanoseconds``, ``count``...; empty where the format does not say."""
     facts: Mapping[str, str] = field(default_factory=dict[str, str])

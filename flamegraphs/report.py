@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 
+from contract.agent import measures_allocations
 from flamegraphs.diff import Diff, growth_text
 from flamegraphs.hotspots import Hotspots, Row, share
 from flamegraphs.units import amount, percent, unit_text
@@ -187,7 +188,7 @@ def printable(text: str) -> str:
 
 
 def _measures_allocations(found: Hotspots) -> bool:
-    return found.profile.sample_type == "malloc" and found.profile.unit == "bytes"
+    return measures_allocations(found.profile.sample_type, found.profile.unit)
 
 
 def _header(found: Hotspots, *, binary: bool) -> list[str]:

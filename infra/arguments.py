@@ -48,7 +48,7 @@ from components.managed_prometheus import (
     ManagedPrometheusArgs,
 )
 from components.pyroscope import ChartArgs, DiskArgs, PrivateLinkArgs, Pyroscope, PyroscopeArgs
-from components.pyroscope_values import PORT
+from contract.agent import PYROSCOPE_PORT
 from infra.dashboard import dashboard_model
 from infra.settings import DEFAULT_OCI_CHART, AzureMonitorWorkspaceSettings, ChartSettings
 from infra.stack import Stack
@@ -298,7 +298,7 @@ class GrafanaObjects:
 
 def pyroscope_url(address: str) -> str:
     """Where Grafana reads profiles, through the private endpoint's ``address``."""
-    return f"http://{address}:{PORT}"
+    return f"http://{address}:{PYROSCOPE_PORT}"
 
 
 def grafana_objects(

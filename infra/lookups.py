@@ -10,7 +10,9 @@ import pulumi
 from pulumi_command import local
 from pydantic import ValidationError
 
-from operations.requests import Message, Observation, Survey, SurveyRequest, Verb, command_line
+from contract.messages.base import Message, Verb, command_line
+from contract.messages.drift import Observation
+from contract.messages.survey import Survey, SurveyRequest
 
 
 def survey(request: SurveyRequest) -> Survey:

@@ -7,9 +7,10 @@ import pulumi
 from components.grafana_dashboard import dashboard_request
 from components.grafana_data_sources import Source, prometheus_request, pyroscope_request
 from components.grafana_private_endpoint import approval_request
+from contract.messages.drift import PRIVATE_IP_PLACEHOLDER, ObserveRequest
+from contract.messages.grafana import DataSourceRequest
 from infra.arguments import GrafanaObjects, pyroscope_url
 from infra.lookups import observe
-from operations.requests import PRIVATE_IP_PLACEHOLDER, DataSourceRequest, ObserveRequest
 
 APPROVAL = "approval"
 DASHBOARD = "dashboard"

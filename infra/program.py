@@ -17,12 +17,12 @@ from components.grafana_workspace import GrafanaWorkspace
 from components.inspektor_gadget import InspektorGadget
 from components.managed_prometheus import ManagedPrometheus
 from components.pyroscope import Pyroscope
+from contract.messages.signal import SignalRequest
 from infra import arguments
 from infra.faults import ConfigurationError
 from infra.notes import notes
 from infra.observation import observed
 from infra.stack import Stack, look_around
-from operations.requests import SignalRequest
 
 
 def deploy() -> None:

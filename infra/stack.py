@@ -12,13 +12,13 @@ import pulumi_azure_native as azure_native
 from pulumi_azure_native import authorization
 
 from components.grafana_target import OwnerArgs
-from components.resource_ids import cluster_id, private_link_service_id
+from contract.azure import cluster_id, private_link_service_id
+from contract.messages.survey import Survey, SurveyRequest
 from infra.lookups import survey
 from infra.names import Names, names_for
 from infra.preflight import Existing, judge, survey_request
 from infra.preflight.request import own_resource_group
 from infra.settings import NamedSource, Settings, load, sections_of
-from operations.requests import Survey, SurveyRequest
 
 NODE_RESOURCE_GROUP_CHARACTERS = 80
 """Azure's limit for the group that AKS makes for the nodes."""

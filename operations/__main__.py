@@ -15,18 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from contract import agent, azure, grafana
+from contract.messages.base import Message, Verb
+from contract.messages.drift import ObserveRequest
+from contract.messages.grafana import DashboardRequest, DataSourceRequest
+from contract.messages.private_link import ApprovalRequest, PrivateLinkRequest
+from contract.messages.signal import SignalRequest
+from contract.messages.survey import SurveyRequest
 from operations.errors import ExitCode, OperationError
-from operations.requests import (
-    ApprovalRequest,
-    DashboardRequest,
-    DataSourceRequest,
-    Message,
-    ObserveRequest,
-    PrivateLinkRequest,
-    SignalRequest,
-    SurveyRequest,
-    Verb,
-)
 from operations.session import Session
 
 DEBUG_VARIABLE = "GPUOBS_DEBUG"
@@ -84,7 +80,7 @@ def _survey(options: argparse.Namespace, session: Session) -> _Answer:
 
 def _hold_private_link(options: argparse.Namespace, session: Session) -> _Answer:
     # Without the SDKs: it only echoes.
-    from operations.requests import HeldPrivateLink
+    from contract.messages.private_link import HeldPrivateLink
 
     del session
     request = _request(options, PrivateLinkRequest)
@@ -159,19 +155,20 @@ def _kube_token(options: argparse.Namespace, session: Session) -> _Answer:
     return _Answer(exec_credential(session))
 
 
+_LINK_ID = azure.private_link_service_id("<id>", "<node group>", "<name>")
 _LINK_EXAMPLE = (
-    """echo '{"id": "/subscriptions/<id>/resourceGroups/<node group>/providers/Microsoft.Network"""
-    """/privateLinkServices/<name>", "namespace": "gadget", "release": "pyroscope"}' """
+    f"""echo '{{"id": "{_LINK_ID}", """
+    f""""namespace": "{agent.NAMESPACE}", "release": "{agent.PYROSCOPE_SERVICE}"}}' """
     """| sh operations/run """
 )
-_SOURCE_EXAMPLE = """sh operations/run {verb} --request source.json
+_SOURCE_EXAMPLE = f"""sh operations/run {{verb}} --request source.json
 
 with source.json:
-  {{"endpoint": "https://<name>.grafana.azure.com",
+  {{{{"endpoint": "https://<name>.grafana.azure.com",
    "workspaceId": "<ARM id of the Grafana workspace>",
-   "owner": {{"cluster": "<cluster id, lower case>", "project": "gpuobs", "stack": "dev"}},
+   "owner": {{{{"cluster": "<cluster id, lower case>", "project": "gpuobs", "stack": "dev"}}}},
    "name": "local-pyroscope", "uid": "local-pyroscope",
-   "type": "grafana-pyroscope-datasource", "url": "http://10.0.0.4:4040"}}"""
+   "type": "{grafana.PYROSCOPE}", "url": "http://10.0.0.4:{agent.PYROSCOPE_PORT}"}}}}"""
 _DASHBOARD_EXAMPLE = """sh operations/run {verb} --request dashboard.json
 
 with dashboard.json:
@@ -184,7 +181,7 @@ _COMMANDS = {
     Verb.SURVEY: _Command(
         "look up what exists: cluster, Grafana, workspace, roles, registrations, quota",
         """echo '{"providerSubscriptionId": "<id>", "providerObjectId": "", "namespaces": """
-        """["Microsoft.Dashboard"]}' | sh operations/run survey""",
+        f"""["{azure.provider_of(azure.GRAFANA)}"]}}' | sh operations/run survey""",
         _survey,
     ),
     Verb.HOLD_PRIVATE_LINK: _Command(
@@ -297,7 +294,7 @@ def _parser() -> argparse.ArgumentParser:
                 "--request",
                 metavar="FILE",
                 default="-",
-                help="the request as JSON (operations/requests.py); -: standard input, the default",
+                help="the request as JSON (contract/messages); -: standard input, the default",
             )
         if command.deadline_option:
             one.add_argument(
@@ -335,7 +332,7 @@ def _request(options: argparse.Namespace, kind: type[M]) -> M:
             ExitCode.BAD_REQUEST,
             f"The request of {options.verb} is not a {kind.__name__}.",
             why=faults,
-            fix=f"operations/requests.py describes it; sh operations/run {options.verb} --help",
+            fix=f"contract/messages describes it; sh operations/run {options.verb} --help",
         ) from error
 
 

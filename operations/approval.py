@@ -8,12 +8,13 @@ the connection's description.
 import re
 from collections.abc import Sequence
 
+from contract.azure import PRIVATE_LINK_SERVICE, ResourceId
+from contract.messages.private_link import Approval, ApprovalRequest
 from operations import managed_endpoint, private_link
-from operations.azure import ResourceId
+from operations.azure import parse_id
 from operations.clock import PATIENCE, say
 from operations.errors import ExitCode, OperationError
 from operations.private_link import Connection
-from operations.requests import Approval, ApprovalRequest
 from operations.session import Session, derived_token, is_token_of, token_at_end
 
 DEADLINE = 900.0
@@ -242,7 +243,7 @@ def _endpoint_name(request: ApprovalRequest) -> str:
 
 
 def _private_link_id(request: ApprovalRequest) -> ResourceId:
-    return ResourceId.parse(request.private_link_id, private_link.PRIVATE_LINK_TYPE)
+    return parse_id(request.private_link_id, PRIVATE_LINK_SERVICE)
 
 
 def _refuse_lost_connection(request: ApprovalRequest, session: Session) -> None:

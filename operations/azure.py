@@ -8,10 +8,8 @@ an :class:`~operations.errors.OperationError`.
 """
 
 import os
-import re
 from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Self, cast
 
@@ -29,15 +27,13 @@ from azure.core.rest import HttpRequest, HttpResponse
 from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
+from contract.azure import ARM_URL, ResourceId, resource_id, scope_of
+from contract.json import Document
 from operations.credentials import SIGN_IN, KeptTokens, credential
-from operations.documents import Document
 from operations.errors import ExitCode, OperationError
 
 ARM_URL_VARIABLE = "GPUOBS_ARM_URL"
 """For tests: where Azure Resource Manager is."""
-
-ARM_URL = "https://management.azure.com"
-ARM_SCOPE = f"{ARM_URL}/.default"
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
@@ -52,33 +48,16 @@ _NOT_ABSENT = {"SubscriptionNotFound", "InvalidResourceType", "InvalidResourceNa
 """Codes of a 404 that does not say that the resource is gone."""
 
 
-@dataclass(frozen=True)
-class ResourceId:
-    """An ARM id of a resource in a resource group, taken apart."""
-
-    text: str
-    subscription: str
-    resource_group: str
-    type: str
-    """``Microsoft.Network/privateLinkServices``, as written."""
-    name: str
-
-    @classmethod
-    def parse(cls, text: str, expected_type: str) -> "ResourceId":
-        """The parts of ``text``; raises BAD_REQUEST if it is no id of ``expected_type``."""
-        match = re.fullmatch(
-            r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/([^/]+/[^/]+)/([^/]+)",
-            text,
-            re.IGNORECASE,
-        )
-        if match is None or match[3].lower() != expected_type.lower():
-            raise OperationError(
-                ExitCode.BAD_REQUEST,
-                f"{text!r} is not the ARM id of a {expected_type}.",
-                fix="an id has the form /subscriptions/<id>/resourceGroups/<group>/providers/"
-                f"{expected_type}/<name>",
-            )
-        return cls(text, match[1], match[2], match[3], match[4])
+def parse_id(text: str, expected_type: str) -> ResourceId:
+    """The parts of an id of a request; raises BAD_REQUEST if it is no id of ``expected_type``."""
+    try:
+        return ResourceId.parse(text, expected_type)
+    except ValueError as error:
+        raise OperationError(
+            ExitCode.BAD_REQUEST,
+            str(error),
+            fix=f"an id has the form {resource_id('<id>', '<group>', expected_type, '<name>')}",
+        ) from error
 
 
 class Azure:
@@ -190,7 +169,7 @@ class Azure:
                 _RaiseRefusals(),
                 RequestIdPolicy(),
                 UserAgentPolicy("gpuobs"),
-                ARMChallengeAuthenticationPolicy(self.credential, ARM_SCOPE),
+                ARMChallengeAuthenticationPolicy(self.credential, scope_of(ARM_URL)),
             ],
             transport=RequestsTransport(
                 connection_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS

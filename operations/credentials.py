@@ -24,6 +24,8 @@ from azure.identity import (
     ManagedIdentityCredential,
 )
 
+from contract.json import as_object, as_text
+
 Credential = (
     CertificateCredential
     | ClientAssertionCredential
@@ -143,5 +145,4 @@ def _requested(url: str, bearer: str, audience: str) -> str:
         timeout=10.0,
     )
     response.raise_for_status()
-    value: object = response.json().get("value")
-    return value if isinstance(value, str) else ""
+    return as_text(as_object(response.json()).get("value"))

@@ -6,17 +6,19 @@ carries the observed token, so an edit by hand shows as a newer version without 
 
 from collections.abc import Mapping
 
+from contract.azure import Role
+from contract.grafana import FOLDER_TAG_PREFIX, OWNER_MARK, OWNER_TAG_PREFIX
+from contract.json import Document
+from contract.messages.grafana import AppliedDashboard, DashboardRequest, Deletion
 from operations import ownership
 from operations.clock import say
-from operations.documents import Document
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana, message_of, segment
-from operations.requests import AppliedDashboard, DashboardRequest, Deletion
 from operations.session import Session, is_token_of, token_at_end
 
-ROLE = "Grafana Editor"
+ROLE = Role.GRAFANA_EDITOR.role_name
 
-_MESSAGE_PREFIX = "gpuobs "
+_MESSAGE_PREFIX = f"{OWNER_MARK} "
 _GENERAL = "general"
 """The uid that some releases of Grafana give to no folder; others leave it empty."""
 
@@ -149,7 +151,7 @@ def _refuse_unless_ours(request: DashboardRequest, live: Document) -> None:
 
 
 def _owner_text(live: Document) -> str:
-    marks = [tag for tag in _tags(live) if tag.startswith(ownership.OWNER_TAG_PREFIX)]
+    marks = [tag for tag in _tags(live) if tag.startswith(OWNER_TAG_PREFIX)]
     if marks:
         return f"another stack of this program (tag {marks[0]})"
     by = live.text("meta", "updatedBy")
@@ -158,9 +160,9 @@ def _owner_text(live: Document) -> str:
 
 def _marked(request: DashboardRequest, *, owns_folder: bool) -> Mapping[str, object]:
     wanted = Document(request.dashboard)
-    foreign = (ownership.OWNER_TAG_PREFIX, ownership.FOLDER_TAG_PREFIX)
+    foreign = (OWNER_TAG_PREFIX, FOLDER_TAG_PREFIX)
     tags = [tag for tag in wanted.texts("tags") if not tag.startswith(foreign)]
-    marks = [ownership.TAG, ownership.owner_tag(request.owner)]
+    marks = [OWNER_MARK, ownership.owner_tag(request.owner)]
     if owns_folder:
         marks.append(_folder_tag(request))
     tags += [mark for mark in marks if mark not in tags]
@@ -250,7 +252,7 @@ def _tags(live: Document) -> tuple[str, ...]:
 
 
 def _folder_tag(request: DashboardRequest) -> str:
-    return f"{ownership.FOLDER_TAG_PREFIX}{request.folder_uid}"
+    return f"{FOLDER_TAG_PREFIX}{request.folder_uid}"
 
 
 def _answer(grafana: Grafana, request: DashboardRequest) -> AppliedDashboard:

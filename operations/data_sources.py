@@ -1,18 +1,16 @@
 """Grafana data sources: applied and deleted by uid, only where this stack owns them."""
 
+from contract.azure import Role
+from contract.grafana import AZURE_PROMETHEUS, OWNER_MARK, PROMETHEUS, PROMETHEUS_TYPES
+from contract.json import Document
+from contract.messages.grafana import AppliedDataSource, DataSourceRequest, Deletion
 from operations import ownership
 from operations.clock import say
-from operations.documents import Document
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana, segment
-from operations.requests import AppliedDataSource, DataSourceRequest, Deletion
 from operations.session import Session, is_token_of
 
-ROLE = "Grafana Admin"
-
-PROMETHEUS, AZURE_PROMETHEUS = "prometheus", "grafana-azureprometheus-datasource"
-PROMETHEUS_TYPES = {PROMETHEUS, AZURE_PROMETHEUS}
-"""Grafana 13 moves Prometheus sources with Azure credentials to the second; both are ours."""
+ROLE = Role.GRAFANA_ADMIN.role_name
 
 _FIRST_MAJOR_WITHOUT_AZURE = 13
 """From here on the first ignores Azure credentials (grafana 123089), so a new source that signs in
@@ -56,14 +54,14 @@ def observed_token(request: DataSourceRequest, grafana: Grafana) -> str | None:
     live = _by_uid(grafana, request.uid)
     if live is None or not is_in_sync(request, live):
         return None
-    return live.text("jsonData", ownership.JSON_DATA_KEY, "revision")
+    return live.text("jsonData", OWNER_MARK, "revision")
 
 
 def is_in_sync(request: DataSourceRequest, live: Document) -> bool:
     """Whether ``live`` is the requested source: keys that Grafana adds by itself do not count."""
     return (
         ownership.owns_data_source(request.owner, live)
-        and is_token_of(live.text("jsonData", ownership.JSON_DATA_KEY, "revision"), request)
+        and is_token_of(live.text("jsonData", OWNER_MARK, "revision"), request)
         and live.text("name") == request.name
         and _is_same_type(live.text("type"), request.type)
         and live.text("url").rstrip("/") == request.url.rstrip("/")
@@ -130,7 +128,7 @@ def _apply_once(grafana: Grafana, request: DataSourceRequest, token: str) -> Non
             "POST", "/api/datasources", f"make the data source {request.name}", ROLE, body=body
         )
         return
-    if is_in_sync(request, live) and live.text("jsonData", "gpuobs", "revision") == token:
+    if is_in_sync(request, live) and live.text("jsonData", OWNER_MARK, "revision") == token:
         return
     grafana.request(
         "PUT",
@@ -203,5 +201,5 @@ def _body(request: DataSourceRequest, token: str, kind: str) -> dict[str, object
         "type": kind,
         "access": "proxy",
         "url": request.url,
-        "jsonData": {**request.json_data, ownership.JSON_DATA_KEY: mark},
+        "jsonData": {**request.json_data, OWNER_MARK: mark},
     }

@@ -11,25 +11,18 @@ from urllib.parse import quote
 
 import httpx
 
-from operations.azure import ResourceId, is_absent, retry_after
-from operations.documents import Document
+from contract.azure import GRAFANA, GRAFANA_API, grafana_scope
+from contract.json import Document
+from operations.azure import is_absent, parse_id, retry_after
 from operations.errors import ExitCode, OperationError
 from operations.session import Session
 
 if TYPE_CHECKING:
     from operations.azure import Azure
 
-AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
-"""The Entra application of Azure Managed Grafana's data plane."""
-
-AUDIENCE_VARIABLE = "GPUOBS_GRAFANA_AUDIENCE"
-"""Another audience, where a cloud or a newer service asks for one."""
-
 ROLE_DEADLINE = 900.0
 """Seconds to wait through 401 and 403: a role assigned a moment ago takes minutes to count."""
 
-GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
-_GRAFANA_API = "2024-10-01"
 _TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
 _WORTH_ASKING_ARM = (ExitCode.FORBIDDEN, ExitCode.UNREACHABLE, ExitCode.NOT_FOUND)
@@ -165,9 +158,9 @@ class Grafana:
             ) from seen
 
     def _workspace(self) -> Document:
-        resource = ResourceId.parse(self.workspace_id, GRAFANA_TYPE)
+        resource = parse_id(self.workspace_id, GRAFANA)
         return self._session.azure.get(
-            resource.text, _GRAFANA_API, f"read the Grafana workspace {resource.name}"
+            resource.text, GRAFANA_API, f"read the Grafana workspace {resource.name}"
         )
 
     def _refused(self, response: httpx.Response, action: str, role: str) -> OperationError:
@@ -208,8 +201,8 @@ class _Bearer(httpx.Auth):
         self._azure = azure
 
     def auth_flow(self, request: httpx.Request) -> Generator[httpx.Request, httpx.Response]:
-        audience = os.environ.get(AUDIENCE_VARIABLE, "") or AUDIENCE
-        request.headers["Authorization"] = f"Bearer {self._azure.token(f'{audience}/.default')[0]}"
+        token, _ = self._azure.token(grafana_scope(os.environ))
+        request.headers["Authorization"] = f"Bearer {token}"
         yield request
 
 

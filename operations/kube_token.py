@@ -8,18 +8,16 @@ import json
 import os
 from datetime import UTC, datetime
 
-from operations.documents import Document
+from contract.azure import AKS_SERVER_AUDIENCE, scope_of
+from contract.json import Document
 from operations.session import Session
-
-AKS_SERVER_APPLICATION = "6dae42f8-4368-4678-94ff-3960e28e3630"
-"""The Entra application of every AKS API server, the same in all tenants (AKS documentation)."""
 
 _DEFAULT_VERSION = "client.authentication.k8s.io/v1"
 
 
 def exec_credential(session: Session) -> str:
     """The ExecCredential as one line of JSON; raises NOT_AUTHENTICATED."""
-    token, expires = session.azure.token(f"{AKS_SERVER_APPLICATION}/.default")
+    token, expires = session.azure.token(scope_of(AKS_SERVER_AUDIENCE))
     return json.dumps(
         {
             "apiVersion": _asked_version(),

@@ -6,13 +6,11 @@ operation at a time runs on a workspace. The other side is ``private_link.py``'s
 
 from dataclasses import dataclass
 
-from operations.azure import ResourceId
+from contract.azure import ARM_URL, GRAFANA, GRAFANA_API, ResourceId
+from contract.messages.private_link import ApprovalRequest
+from operations.azure import parse_id
 from operations.errors import ExitCode, OperationError
-from operations.requests import ApprovalRequest
 from operations.session import Session
-
-GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
-DASHBOARD_API = "2024-10-01"
 
 _REFRESH = "refreshManagedPrivateEndpoints"
 
@@ -32,7 +30,7 @@ def read(request: ApprovalRequest, session: Session) -> ManagedEndpoint:
     """The endpoint; raises NOT_FOUND (transient) where Grafana has none of that name."""
     found = session.azure.get(
         f"{request.grafana_id}/managedPrivateEndpoints/{request.endpoint_name}",
-        DASHBOARD_API,
+        GRAFANA_API,
         f"read the managed private endpoint {request.endpoint_name}",
         role_scope=request.grafana_id,
     )
@@ -51,7 +49,7 @@ def refresh(request: ApprovalRequest, session: Session) -> str:
     workspace = workspace_of(request)
     return session.azure.post(
         f"{request.grafana_id}/{_REFRESH}",
-        DASHBOARD_API,
+        GRAFANA_API,
         f"refresh the managed private endpoints of {workspace.name}",
         role_scope=request.grafana_id,
         role="Contributor",
@@ -74,20 +72,18 @@ def raise_if_failed(operation_url: str, session: Session) -> None:
 
 def workspace_of(request: ApprovalRequest) -> ResourceId:
     """The request's Grafana workspace; raises BAD_REQUEST if its id is none."""
-    return ResourceId.parse(request.grafana_id, GRAFANA_TYPE)
+    return parse_id(request.grafana_id, GRAFANA)
 
 
 def how_to_replace(request: ApprovalRequest) -> str:
     """What a person does about an endpoint that cannot be approved any more."""
     return (
         "delete the endpoint, then let `pulumi up --refresh` make and approve a new one: "
-        f'az rest --method delete --url "https://management.azure.com{request.grafana_id}'
-        f'/managedPrivateEndpoints/{request.endpoint_name}?api-version={DASHBOARD_API}"'
+        f'az rest --method delete --url "{ARM_URL}{request.grafana_id}'
+        f'/managedPrivateEndpoints/{request.endpoint_name}?api-version={GRAFANA_API}"'
     )
 
 
 def refresh_url(request: ApprovalRequest) -> str:
     """The URL at which a person refreshes by hand."""
-    return (
-        f"https://management.azure.com{request.grafana_id}/{_REFRESH}?api-version={DASHBOARD_API}"
-    )
+    return f"{ARM_URL}{request.grafana_id}/{_REFRESH}?api-version={GRAFANA_API}"

@@ -8,18 +8,13 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from contract.messages.base import Message
+from contract.messages.drift import PRIVATE_IP_PLACEHOLDER, Observation, ObserveRequest
+from contract.messages.grafana import DashboardRequest, DataSourceRequest
+from contract.messages.private_link import ApprovalRequest
 from operations import dashboards, data_sources
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana
-from operations.requests import (
-    PRIVATE_IP_PLACEHOLDER,
-    ApprovalRequest,
-    DashboardRequest,
-    DataSourceRequest,
-    Message,
-    Observation,
-    ObserveRequest,
-)
 from operations.session import Session, fresh_token
 
 DEADLINE = 10.0

@@ -7,14 +7,9 @@ tag. An object without a mark was made by a person or another tool and counts as
 import hashlib
 from collections.abc import Iterable
 
-from operations.documents import Document
-from operations.requests import Owner
-
-JSON_DATA_KEY = "gpuobs"
-TAG = "gpuobs"
-OWNER_TAG_PREFIX = "gpuobs-owner:"
-FOLDER_TAG_PREFIX = "gpuobs-folder:"
-"""On a dashboard: its stack also made the folder of this uid."""
+from contract.grafana import OWNER_MARK, OWNER_TAG_PREFIX
+from contract.json import Document
+from contract.messages.grafana import Owner
 
 _HASH_CHARACTERS = 12
 
@@ -31,7 +26,7 @@ def owns_data_source(owner: Owner, source: Document) -> bool:
 
 def owner_of_data_source(source: Document) -> Owner | None:
     """The owner that ``source`` is marked with."""
-    mark = source.child("jsonData", JSON_DATA_KEY, "owner")
+    mark = source.child("jsonData", OWNER_MARK, "owner")
     owner = Owner(
         cluster=mark.text("cluster").lower(),
         project=mark.text("project"),

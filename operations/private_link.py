@@ -6,20 +6,24 @@ operations hold the program until Azure Resource Manager says that it is there, 
 
 from dataclasses import dataclass
 
-from operations.azure import ResourceId, is_absent
-from operations.clock import PATIENCE
-from operations.documents import Document
-from operations.errors import ExitCode, OperationError
-from operations.requests import (
+from contract.azure import (
+    PRIVATE_LINK_SERVICE,
+    PRIVATE_LINK_SERVICE_API,
+    ResourceId,
+    Role,
+    group_id,
+)
+from contract.json import Document
+from contract.messages.private_link import (
     PrivateLinkRequest,
     ReadyPrivateLink,
     Released,
     UnusedPrivateLink,
 )
+from operations.azure import is_absent, parse_id
+from operations.clock import PATIENCE
+from operations.errors import ExitCode, OperationError
 from operations.session import Session
-
-PRIVATE_LINK_TYPE = "Microsoft.Network/privateLinkServices"
-NETWORK_API = "2024-05-01"
 
 DEADLINE = 900.0
 """Seconds. The controller needs one to three minutes; a throttled subscription several more."""
@@ -27,7 +31,7 @@ DEADLINE = 900.0
 _UNUSED_DEADLINE = 300.0
 """Seconds. A deleted endpoint's connection goes within a minute or two; a stranger's stays."""
 
-_APPROVER = "Network Contributor"
+_APPROVER = Role.NETWORK_CONTRIBUTOR.role_name
 
 _FAILED_PATIENCE = 60.0
 """Seconds in which the controller may still mend a failed Private Link Service."""
@@ -39,7 +43,7 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
     Raises:
         OperationError: FORBIDDEN, REJECTED (its provisioning failed), or NOT_FOUND on expiry.
     """
-    resource = ResourceId.parse(request.id, PRIVATE_LINK_TYPE)
+    resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
 
     def look() -> ReadyPrivateLink:
         try:
@@ -85,7 +89,7 @@ def await_unused(request: PrivateLinkRequest, session: Session) -> UnusedPrivate
     Raises:
         OperationError: CONFLICT on expiry, naming the connections.
     """
-    resource = ResourceId.parse(request.id, PRIVATE_LINK_TYPE)
+    resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
 
     def look() -> UnusedPrivateLink:
         try:
@@ -113,7 +117,7 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
     Raises:
         OperationError: CONFLICT on expiry, naming the connections that hold the service.
     """
-    resource = ResourceId.parse(request.id, PRIVATE_LINK_TYPE)
+    resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
 
     def look() -> Released:
         try:
@@ -167,9 +171,9 @@ def read(session: Session, resource: ResourceId) -> PrivateLink:
     """The service as it is; raises NOT_FOUND (transient) where Resource Manager knows none."""
     found = session.azure.get(
         resource.text,
-        NETWORK_API,
+        PRIVATE_LINK_SERVICE_API,
         f"read the Private Link Service {resource.name}",
-        role_scope=_group_of(resource),
+        role_scope=group_id(resource.subscription, resource.resource_group),
     )
     properties = found.child("properties")
     return PrivateLink(
@@ -187,7 +191,7 @@ def approve(
     """Approve ``connection``; Azure goes on Updating it, and may refuse to approve it twice."""
     session.azure.put(
         f"{resource.text}/privateEndpointConnections/{connection.name}",
-        NETWORK_API,
+        PRIVATE_LINK_SERVICE_API,
         {
             "properties": {
                 "privateLinkServiceConnectionState": {
@@ -197,7 +201,7 @@ def approve(
             }
         },
         f"approve the connection {connection.name}",
-        role_scope=_group_of(resource),
+        role_scope=group_id(resource.subscription, resource.resource_group),
         role=_APPROVER,
     )
 
@@ -232,10 +236,6 @@ def _in_use(resource: ResourceId, service: PrivateLink) -> OperationError:
         f"--ids {service.connections[0].id}; then run it again",
         transient=True,
     )
-
-
-def _group_of(resource: ResourceId) -> str:
-    return f"/subscriptions/{resource.subscription}/resourceGroups/{resource.resource_group}"
 
 
 def _where_to_look(request: PrivateLinkRequest) -> str:

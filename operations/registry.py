@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from operations.documents import Document
+from contract.json import Document
 
 
 def login_file(host: str, environment: Mapping[str, str] = os.environ) -> str:

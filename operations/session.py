@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Self, cast
 
+from contract.messages.base import OBSERVED_VARIABLE, Message
 from operations.clock import Clock
-from operations.requests import OBSERVED_VARIABLE, Message
 
 if TYPE_CHECKING:
     from operations.azure import Azure

@@ -9,18 +9,23 @@ import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
+from contract.agent import (
+    ALLOCATED,
+    NAMESPACE,
+    POD_SELECTOR,
+    SAMPLE_TYPE,
+    SAMPLE_UNIT,
+    measures_allocations,
+)
+from contract.azure import Role
+from contract.grafana import PROMETHEUS_TYPES, PYROSCOPE
+from contract.json import Document, as_list
+from contract.messages.signal import Link, LinkReport, Signal, SignalRequest
 from operations.clock import say
-from operations.data_sources import PROMETHEUS_TYPES, ROLE
-from operations.documents import Document, entries
+from operations.data_sources import ROLE
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana, message_of, segment
-from operations.requests import Link, LinkReport, Signal, SignalRequest
 from operations.session import Session
-
-METRIC = "mem_alloc_bytes_total"
-SAMPLE_TYPE, SAMPLE_UNIT = "malloc", "bytes"
-
-PYROSCOPE_TYPE = "grafana-pyroscope-datasource"
 
 _LONGEST_WINDOW_MINUTES = 1440
 """Pyroscope answers at most 24 h a query."""
@@ -32,7 +37,7 @@ _RUN_A_WORKLOAD = (
     "run (or restart) a GPU workload: only allocations made while the agent runs are recorded, and "
     "a server that took its memory before shows nothing"
 )
-_CHECK_AGENT = "kubectl get pods --namespace gadget --selector k8s-app=gadget"
+_CHECK_AGENT = f"kubectl get pods --namespace {NAMESPACE} --selector {POD_SELECTOR}"
 
 T = TypeVar("T")
 
@@ -144,13 +149,15 @@ class _Chain:
             raise BrokenLinkError(Link.PROMETHEUS_SOURCE, saw, "pulumi up puts it back")
         yield _holds(Link.PROMETHEUS_SOURCE, f"data source {uid} ({kind})")
         cluster = self._request.cluster_id.rstrip("/").rsplit("/", 1)[-1]
-        mine = self._series(uid, kind, f'{METRIC}{{cluster="{cluster}"}}' if cluster else METRIC)
+        mine = self._series(
+            uid, kind, f'{ALLOCATED}{{cluster="{cluster}"}}' if cluster else ALLOCATED
+        )
         yield _holds(Link.PROMETHEUS_ANSWER, "queries are answered")
         if mine:
-            yield _holds(Link.METRICS, f"{mine} series of {METRIC}")
+            yield _holds(Link.METRICS, f"{mine} series of {ALLOCATED}")
             return
-        others = self._series(uid, kind, METRIC) if cluster else 0
-        saw = f"no series of {METRIC}" + (f" with cluster={cluster!r}" if cluster else "")
+        others = self._series(uid, kind, ALLOCATED) if cluster else 0
+        saw = f"no series of {ALLOCATED}" + (f" with cluster={cluster!r}" if cluster else "")
         if others:
             saw += f", but {others} of other clusters"
         raise BrokenLinkError(
@@ -165,7 +172,7 @@ class _Chain:
         source = self._source(uid)
         kind = source.text("type") if source else ""
         url = source.text("url") if source else ""
-        if source is None or kind != PYROSCOPE_TYPE:
+        if source is None or kind != PYROSCOPE:
             saw = f"data source {uid} is of type {kind}" if source else f"no data source {uid}"
             raise BrokenLinkError(Link.PYROSCOPE_SOURCE, saw, "pulumi up puts it back")
         if not re.match(r"https?://[^/:\s]+", url):
@@ -180,7 +187,7 @@ class _Chain:
         ids = [
             one.text("ID")
             for one in types.children("profileTypes")
-            if (one.text("sampleType"), one.text("sampleUnit")) == (SAMPLE_TYPE, SAMPLE_UNIT)
+            if measures_allocations(one.text("sampleType"), one.text("sampleUnit"))
         ]
         if not ids:
             present = ", ".join(one.text("ID") for one in types.children("profileTypes"))
@@ -272,7 +279,7 @@ class _Chain:
                 error.sentence(),
                 "check the private endpoint (its state and address: pulumi stack output "
                 "privateEndpoint; pulumi up --refresh repairs it) and the server: kubectl get pods "
-                "--namespace gadget",
+                f"--namespace {NAMESPACE}",
             ) from error
         return Document.parse(response.content)
 
@@ -292,11 +299,12 @@ def _holds(link: Link, saw: str) -> LinkReport:
 
 
 def _prometheus_fix(status: int, problem: str) -> str:
+    reader = Role.MONITORING_DATA_READER.role_name
     if status in (401, 403) or re.search(r"\b(401|403)\b|unauthorized|forbidden", problem, re.I):
         return (
-            "Grafana's identity needs the role 'Monitoring Data Reader' on the Azure Monitor "
-            "workspace (minutes to take effect): az role assignment create --role 'Monitoring Data "
-            "Reader' --assignee-object-id <principal id of the Grafana workspace> "
+            f"Grafana's identity needs the role {reader!r} on the Azure Monitor workspace "
+            f"(minutes to take effect): az role assignment create --role {reader!r} "
+            "--assignee-object-id <principal id of the Grafana workspace> "
             "--assignee-principal-type ServicePrincipal --scope <id of the Azure Monitor workspace>"
         )
     return "check the URL of the source and whether Grafana can reach it"
@@ -305,7 +313,7 @@ def _prometheus_fix(status: int, problem: str) -> str:
 def _last_numbers(result: Document) -> Iterator[int]:
     """The last value of each frame's value column, as data frames carry them."""
     for frame in result.children("frames"):
-        columns = entries(frame.value("data", "values"))
-        numbers = entries(columns[-1]) if len(columns) > 1 else []
+        columns = as_list(frame.value("data", "values"))
+        numbers = as_list(columns[-1]) if len(columns) > 1 else []
         if numbers and isinstance(numbers[-1], int | float):
             yield int(numbers[-1])

@@ -1,8 +1,8 @@
 """Looking up what exists already, all at once, before the first resource is touched.
 
 Facts only; what they mean is :mod:`infra.preflight`'s. No lookup's failure is a failure of the
-survey: it becomes a :class:`~operations.requests.Presence` and the service's own words. Lookups run
-side by side, because a preview waits for them.
+survey: it becomes a ``Presence`` and the service's own words. Lookups run side by side, because a
+preview waits for them.
 """
 
 import re
@@ -12,11 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from operations.azure import ARM_SCOPE, ResourceId, is_absent
-from operations.documents import Document
-from operations.errors import ExitCode, OperationError
-from operations.registry import login_file
-from operations.requests import (
+from contract import azure
+from contract.json import Document
+from contract.messages.survey import (
     ClusterFacts,
     GrafanaFacts,
     PoolFacts,
@@ -25,29 +23,15 @@ from operations.requests import (
     SurveyRequest,
     WorkspaceFacts,
 )
+from operations.azure import is_absent, parse_id
+from operations.errors import ExitCode, OperationError
+from operations.registry import login_file
 from operations.session import Session
-
-CLUSTER_TYPE = "Microsoft.ContainerService/managedClusters"
-GRAFANA_TYPE = "Microsoft.Dashboard/grafana"
-WORKSPACE_TYPE = "Microsoft.Monitor/accounts"
-
-APPROVE_ACTION = "Microsoft.Network/privateLinkServices/privateEndpointConnections/write"
-MONITORING_DATA_READER = "b0d8363b-8ddd-447d-831f-62ca05bff136"
 
 DEADLINE = 20.0
 """Seconds for one lookup whose service is busy or does not answer."""
 
 _THREADS = 8
-
-_CLUSTER_API = "2025-09-01"
-_GRAFANA_API = "2024-10-01"
-_WORKSPACE_API = "2023-04-03"
-_GROUP_API = "2024-03-01"
-_PROVIDER_API = "2021-04-01"
-_AUTHORIZATION_API = "2022-04-01"
-_USAGE_API = "2024-07-01"
-_SKU_API = "2021-07-01"
-_INSIGHTS_API = "2022-06-01"
 
 T = TypeVar("T")
 
@@ -56,7 +40,7 @@ def survey(request: SurveyRequest, session: Session) -> Survey:
     """The facts. ``problem`` says why where nothing could be asked at all."""
     try:
         # One token for all the threads, and the first thing that fails without a credential.
-        token, _ = session.azure.token(ARM_SCOPE)
+        token, _ = session.azure.token(azure.scope_of(azure.ARM_URL))
     except OperationError as error:
         return Survey(problem=f"{error.sentence()}. To mend it, {error.fix}.")
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -128,7 +112,7 @@ class _Surveyor:
                 update={
                     "grafana_may_read": None
                     if reader_roles is None
-                    else MONITORING_DATA_READER in reader_roles
+                    else azure.Role.MONITORING_DATA_READER in reader_roles
                 }
             ),
             other_collection_rules=_result(other_rules, ()),
@@ -173,8 +157,8 @@ class _Surveyor:
 
     def _cluster(self, cluster_id: str) -> ClusterFacts:
         try:
-            resource = ResourceId.parse(cluster_id, CLUSTER_TYPE)
-            found = self._get(resource.text, _CLUSTER_API)
+            resource = parse_id(cluster_id, azure.MANAGED_CLUSTER)
+            found = self._get(resource.text, azure.MANAGED_CLUSTER_API)
         except OperationError as error:
             return ClusterFacts(presence=_presence(error), detail=error.sentence(), id=cluster_id)
         properties = found.child("properties")
@@ -207,8 +191,8 @@ class _Surveyor:
 
     def _grafana(self, grafana_id: str) -> GrafanaFacts:
         try:
-            resource = ResourceId.parse(grafana_id, GRAFANA_TYPE)
-            found = self._get(resource.text, _GRAFANA_API)
+            resource = parse_id(grafana_id, azure.GRAFANA)
+            found = self._get(resource.text, azure.GRAFANA_API)
         except OperationError as error:
             return GrafanaFacts(presence=_presence(error), detail=error.sentence(), id=grafana_id)
         properties = found.child("properties")
@@ -227,8 +211,8 @@ class _Surveyor:
 
     def _workspace(self, workspace_id: str) -> WorkspaceFacts:
         try:
-            resource = ResourceId.parse(workspace_id, WORKSPACE_TYPE)
-            found = self._get(resource.text, _WORKSPACE_API)
+            resource = parse_id(workspace_id, azure.MONITOR_WORKSPACE)
+            found = self._get(resource.text, azure.MONITOR_WORKSPACE_API)
         except OperationError as error:
             return WorkspaceFacts(
                 presence=_presence(error), detail=error.sentence(), id=workspace_id
@@ -243,10 +227,10 @@ class _Surveyor:
     def _other_rules(self, cluster_id: str) -> tuple[str, ...]:
         """Rules of others that forward the cluster's metrics; those not readable do not count."""
         own = (self._request.collection_rule_id or "").lower()
-        insights = f"{cluster_id}/providers/Microsoft.Insights"
         try:
             associations = self._get_all(
-                f"{insights}/dataCollectionRuleAssociations", _INSIGHTS_API
+                f"{cluster_id}/providers/{azure.DATA_COLLECTION_RULE_ASSOCIATION}",
+                azure.DATA_COLLECTION_API,
             )
         except OperationError:
             return ()
@@ -259,7 +243,7 @@ class _Surveyor:
         """Whether the rule's destinations include the workspace."""
         workspace = (self._request.workspace_id or "").lower()
         try:
-            rule = self._get(rule_id, _INSIGHTS_API)
+            rule = self._get(rule_id, azure.DATA_COLLECTION_API)
         except OperationError:
             return False
         accounts = rule.child("properties").child("destinations").children("monitoringAccounts")
@@ -267,7 +251,9 @@ class _Surveyor:
 
     def _group(self, name: str) -> tuple[Presence, str]:
         try:
-            found = self._get(self._under_subscription(f"/resourceGroups/{name}"), _GROUP_API)
+            found = self._get(
+                self._under_subscription(f"/resourceGroups/{name}"), azure.RESOURCE_GROUP_API
+            )
         except OperationError as error:
             return _presence(error), ""
         return Presence.FOUND, found.text("location")
@@ -275,7 +261,9 @@ class _Surveyor:
     def _is_unregistered(self, namespace: str) -> bool:
         """Whether the provider is known not to be registered."""
         try:
-            found = self._get(self._under_subscription(f"/providers/{namespace}"), _PROVIDER_API)
+            found = self._get(
+                self._under_subscription(f"/providers/{namespace}"), azure.RESOURCE_PROVIDER_API
+            )
         except OperationError:
             return False
         # ``Registering`` ends by itself, and its resources can be made meanwhile.
@@ -288,8 +276,8 @@ class _Surveyor:
         """
         try:
             assignments = self._get_all(
-                f"{scope}/providers/Microsoft.Authorization/roleAssignments",
-                _AUTHORIZATION_API,
+                f"{scope}/providers/{azure.ROLE_ASSIGNMENT}",
+                azure.AUTHORIZATION_API,
                 filter=f"atScope() and assignedTo('{principal}')",
             )
         except OperationError:
@@ -304,25 +292,30 @@ class _Surveyor:
         )
 
     def _may_approve(self, node_resource_group: str) -> bool | None:
-        cluster = ResourceId.parse(self._request.cluster_id or "", CLUSTER_TYPE)
+        cluster = parse_id(self._request.cluster_id or "", azure.MANAGED_CLUSTER)
         try:
             permissions = self._get_all(
-                f"/subscriptions/{cluster.subscription}/resourceGroups/{node_resource_group}"
-                "/providers/Microsoft.Authorization/permissions",
-                _AUTHORIZATION_API,
+                f"{azure.group_id(cluster.subscription, node_resource_group)}"
+                f"/providers/{azure.PERMISSIONS}",
+                azure.AUTHORIZATION_API,
             )
         except OperationError:
             return None
-        return any(_permits(one, APPROVE_ACTION) for one in permissions)
+        return any(_permits(one, azure.APPROVE_CONNECTION) for one in permissions)
 
     def _quota(self, vm_size: str) -> _Quota:
         """The vCPU quota of the VM size's family in the region; empty where it is not readable."""
         location = self._request.location or self._cluster_location()
         if not location:
             return _Quota()
-        compute = self._under_subscription("/providers/Microsoft.Compute")
+        skus_path = self._under_subscription(f"/providers/{azure.COMPUTE_SKUS}")
+        usages_path = self._under_subscription(
+            f"/providers/{azure.COMPUTE_LOCATIONS}/{location}/usages"
+        )
         try:
-            skus = self._get_all(f"{compute}/skus", _SKU_API, filter=f"location eq '{location}'")
+            skus = self._get_all(
+                skus_path, azure.COMPUTE_SKUS_API, filter=f"location eq '{location}'"
+            )
             sku = next(
                 one
                 for one in skus
@@ -332,7 +325,7 @@ class _Surveyor:
             family = sku.text("family")
             usage = next(
                 one
-                for one in self._get_all(f"{compute}/locations/{location}/usages", _USAGE_API)
+                for one in self._get_all(usages_path, azure.COMPUTE_USAGES_API)
                 if one.text("name", "value").lower() == family.lower()
             )
         except (OperationError, StopIteration):
@@ -352,7 +345,7 @@ class _Surveyor:
         if not cluster_id:
             return ""
         try:
-            return self._get(cluster_id, _CLUSTER_API).text("location")
+            return self._get(cluster_id, azure.MANAGED_CLUSTER_API).text("location")
         except OperationError:
             return ""
 

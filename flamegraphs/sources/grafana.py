@@ -4,16 +4,15 @@ The server itself has no public address: Azure Managed Grafana holds the private
 whoever may see a dashboard there (Grafana Viewer) may query through it.
 """
 
+import os
 from collections.abc import Generator
 from urllib.parse import quote, urlsplit
 
 import httpx
 
+from contract.azure import grafana_scope
 from flamegraphs.errors import NotAuthorisedError, UsageError
 from flamegraphs.sources.pyroscope import Server
-
-AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
-"""The application id of Azure Managed Grafana, the same in every tenant."""
 
 
 def server(endpoint: str, data_source: str) -> Server:
@@ -55,7 +54,7 @@ class _AzureToken(httpx.Auth):
             # The same identity that deployed: a gate in CI has `ARM_*` variables and no `az login`.
             source = credential({"connection_timeout": 5, "read_timeout": 10, "retry_total": 1})
             try:
-                self._value = source.get_token(f"{AUDIENCE}/.default").token
+                self._value = source.get_token(grafana_scope(os.environ)).token
             except AzureError as error:
                 first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason"
                 raise NotAuthorisedError(

@@ -6,14 +6,14 @@ proxy that does not offer it is asked for a flame graph instead, whose truncatio
 Not here: who asks (`grafana` adds credentials), what the profile says.
 """
 
-import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import cast
 
 import httpx
 
+from contract.agent import SAMPLE_TYPE, SAMPLE_UNIT, measures_allocations
+from contract.json import as_list, as_object, as_objects, as_text, is_object, parse
 from flamegraphs import flamebearer, pprof
 from flamegraphs.errors import (
     FlameGraphError,
@@ -46,7 +46,7 @@ class Server:
     """A Pyroscope, and how it is reached."""
 
     url: str
-    """Where its API begins, e.g. ``http://localhost:4040`` or a Grafana's data source proxy."""
+    """Where its API begins, e.g. a port on localhost, or a Grafana's data source proxy."""
     name: str
     """How a message calls it."""
     unreachable_hint: str = "Is the address right, and is the server running?"
@@ -62,7 +62,7 @@ class Query:
     selector: str = ""
     filters: Filters = field(default_factory=Filters)
     profile_type: str | None = None
-    """A full type id; None finds the type of GPU memory allocations (``malloc`` in ``bytes``)."""
+    """A full type id; None finds the type of GPU memory allocations (:mod:`contract.agent`)."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class _Type:
     unit: str
 
     def measures_allocations(self) -> bool:
-        return self.sample_type == "malloc" and self.unit == "bytes"
+        return measures_allocations(self.sample_type, self.unit)
 
 
 def fetch(server: Server, query: Query, now: datetime) -> Profile:
@@ -130,7 +130,7 @@ def _resolve(api: "_Api", query: Query, now: datetime) -> list[_Type]:
             "Widen the window with --from, and see that the workload allocated GPU memory in it."
         )
     known = ", ".join(sorted({t.id for t in [*here, *recent]})) or "none at all"
-    what = query.profile_type or "GPU memory allocations (malloc in bytes)"
+    what = query.profile_type or f"GPU memory allocations ({SAMPLE_TYPE} in {SAMPLE_UNIT})"
     raise TypeAbsentError(
         f"{api.name} has no profile type for {what}; it has {known}. Either nothing allocated GPU "
         "memory while the agent ran, or the agent's profiles do not reach the server: look at the "
@@ -164,9 +164,9 @@ class _Api:
 
     def profile_types(self, window: Window) -> list[_Type]:
         types = {
-            _Type(_text(item, "ID"), _text(item, "sampleType"), _text(item, "sampleUnit"))
+            _Type(*(as_text(item.get(key)) for key in ("ID", "sampleType", "sampleUnit")))
             for piece in window.pieces(_LONGEST)
-            for item in _objects(self._json("ProfileTypes", _span(piece)).get("profileTypes"))
+            for item in as_objects(self._json("ProfileTypes", _span(piece)).get("profileTypes"))
         }
         return sorted(types, key=lambda found: found.id)
 
@@ -174,7 +174,7 @@ class _Api:
         found: set[str] = set()
         for piece in window.pieces(_LONGEST):
             names = self._json("LabelNames", {"matchers": [], **_span(piece)}).get("names")
-            found.update(map(str, cast("list[object]", names) if isinstance(names, list) else []))
+            found.update(map(str, as_list(names)))
         return found
 
     def profile(self, type_id: str, labels: str, window: Window) -> Profile | None:
@@ -223,16 +223,13 @@ class _Api:
     def _json(self, method: str, request: Mapping[str, object]) -> Mapping[str, object]:
         status, body = self._send("POST", _SERVICE + method, json=request)
         self._expect_ok(status, body)
-        try:
-            answer: object = json.loads(body)
-        except (ValueError, RecursionError):
-            answer = None
-        if not isinstance(answer, dict):
+        answer = parse(body)
+        if not is_object(answer):
             raise UnreachableError(
                 f"{self.name} answered {method} with something other than JSON: this is no "
                 f"Pyroscope. {self._server.unreachable_hint}"
             )
-        return cast("dict[str, object]", answer)
+        return answer
 
     def _send(
         self,
@@ -295,29 +292,9 @@ def _span(window: Window) -> dict[str, int]:
     return {"start": start, "end": end}
 
 
-def _objects(value: object) -> list[Mapping[str, object]]:
-    if not isinstance(value, list):
-        return []
-    return [
-        cast("dict[str, object]", item)
-        for item in cast("list[object]", value)
-        if isinstance(item, dict)
-    ]
-
-
-def _text(item: Mapping[str, object], key: str) -> str:
-    value = item.get(key, "")
-    return value if isinstance(value, str) else ""
-
-
 def _message(body: bytes) -> str:
     """What an error's body says, in one short line."""
     text = body[:2000].decode("utf-8", "replace")
-    try:
-        answer: object = json.loads(body)
-    except (ValueError, RecursionError):
-        answer = None
-    if isinstance(answer, dict):
-        text = _text(cast("dict[str, object]", answer), "message") or text
+    text = as_text(as_object(parse(body)).get("message")) or text
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return line[:300].rstrip(".") or "no reason given"

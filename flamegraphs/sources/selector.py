@@ -1,19 +1,20 @@
 """Label selectors of Pyroscope, and the several spellings of the labels the agent sets.
 
-The pod's label is ``k8s_podName`` on Pyroscope 1.15 to 1.19; other versions of server and agent
-write ``k8s_podname`` or keep the dots, so the spelling is looked up, not assumed.
+The usual spelling is that of Pyroscope 1.15 to 1.19; other versions of server and agent write all
+in lower case or keep the dots, so the spelling is looked up, not assumed.
 """
 
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from contract.agent import METRICS_POD, NAMESPACE_LABEL, PROFILES_POD, PROFILES_PROCESS
 from flamegraphs.errors import UsageError
 
 _SPELLINGS = {
-    "pod": ("k8s_podName", "k8s_podname", "k8s.podName", "pod"),
-    "namespace": ("k8s_namespace", "k8s.namespace", "namespace"),
-    "process": ("proc_comm", "proc.comm", "comm"),
+    "pod": (PROFILES_POD, METRICS_POD, "k8s.podName", "pod"),
+    "namespace": (NAMESPACE_LABEL, "k8s.namespace", "namespace"),
+    "process": (PROFILES_PROCESS, "proc.comm", "comm"),
 }
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 

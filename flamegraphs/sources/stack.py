@@ -1,10 +1,9 @@
 """Finds Grafana and its data source in the outputs of a Pulumi stack, asking ``pulumi``."""
 
-import json
 import subprocess
 from collections.abc import Mapping
-from typing import cast
 
+from contract.json import as_object, is_object, parse
 from flamegraphs.errors import FlameGraphError, UsageError
 from flamegraphs.sources import grafana
 from flamegraphs.sources.pyroscope import Server
@@ -21,7 +20,7 @@ def server(stack: str) -> Server:
     outputs = _outputs(stack)
     endpoint = outputs.get("grafanaEndpoint")
     uids = outputs.get("dataSourceUids")
-    uid = cast("dict[str, object]", uids).get("pyroscope") if isinstance(uids, dict) else None
+    uid = as_object(uids).get("pyroscope")
     if not isinstance(endpoint, str) or not isinstance(uid, str):
         raise FlameGraphError(
             f"Stack {stack} has no outputs grafanaEndpoint and dataSourceUids.pyroscope. "
@@ -48,10 +47,7 @@ def _outputs(stack: str) -> Mapping[str, object]:
     if done.returncode:
         said = " ".join(done.stderr.split())[:500] or "it gave no reason"
         raise UsageError(f"The outputs of stack {stack} cannot be read: {said}")
-    try:
-        outputs: object = json.loads(done.stdout)
-    except ValueError:
-        outputs = None
-    if not isinstance(outputs, dict):
+    outputs = parse(done.stdout)
+    if not is_object(outputs):
         raise FlameGraphError(f"`{' '.join(command)}` answered something other than JSON.")
-    return cast("dict[str, object]", outputs)
+    return outputs

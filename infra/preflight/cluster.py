@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from components.aks_cluster import SYSTEM_POOL
-from components.resource_ids import group_id
+from contract.agent import NAMESPACE
+from contract.azure import Role, group_id
+from contract.messages.survey import ClusterFacts, Survey, SurveyRequest
 from infra.faults import Fault
 from infra.preflight.finding import Finding, Place, role_assignment
 from infra.preflight.request import first_nodes, most_nodes
 from infra.settings import AzureMonitorMetrics, Credentials, Settings
-from operations.requests import ClusterFacts, Survey, SurveyRequest
 
 _AT_REST = ("Succeeded", "Failed", "Canceled", "")
 """Provisioning states in which AKS takes a change."""
@@ -84,8 +85,8 @@ def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> 
     if cluster.sku.lower() == "automatic":
         yield (
             f"Cluster {place.name} is an AKS Automatic one, whose deployment safeguards refuse the "
-            "agent's privileged pods unless namespace `gadget` is excluded: az aks safeguards "
-            f"update {place.options} --excluded-ns gadget"
+            f"agent's privileged pods unless namespace `{NAMESPACE}` is excluded: az aks "
+            f"safeguards update {place.options} --excluded-ns {NAMESPACE}"
         )
     if cluster.private_api_server:
         yield (
@@ -129,7 +130,7 @@ def check_private_link(
             assign = role_assignment(
                 assignee=cluster.principal_id,
                 kind="ServicePrincipal",
-                role="Network Contributor",
+                role=Role.NETWORK_CONTRIBUTOR,
                 scope=group_id(place.subscription, link.resource_group),
             )
             yield (
@@ -145,15 +146,15 @@ def check_private_link(
             why="the private link would be made there, and Azure refuses to approve its connection "
             "even to an Owner.",
             fix="put the link into a group of your own (gpuobs:pyroscope.privateLink: "
-            "{ resourceGroup: GROUP }, with Network Contributor there for the cluster's identity), "
-            "or write the subscription of Grafana's endpoint, which the pending connection shows, "
-            "into gpuobs:pyroscope.privateLink.autoApproval",
+            f"{{ resourceGroup: GROUP }}, with {Role.NETWORK_CONTRIBUTOR.role_name} there for the "
+            "cluster's identity), or write the subscription of Grafana's endpoint, which the "
+            "pending connection shows, into gpuobs:pyroscope.privateLink.autoApproval",
         )
     elif survey.may_approve is False:
         assign = role_assignment(
             assignee=survey.caller_object_id or request.provider_object_id or "YOUR-OBJECT-ID",
             kind="User" if survey.caller_kind == "user" else "ServicePrincipal",
-            role="Network Contributor",
+            role=Role.NETWORK_CONTRIBUTOR,
             scope=group_id(place.subscription, cluster.node_resource_group),
         )
         yield place.fault(

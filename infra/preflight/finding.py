@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from contract.azure import Role
 from infra.faults import Fault
 
 Finding = Fault | str
@@ -49,9 +50,9 @@ class Place:
         return Fault(path=str(self), rule=rule, why=why, fix=fix)
 
 
-def role_assignment(*, assignee: str, kind: str, role: str, scope: str) -> str:
+def role_assignment(*, assignee: str, kind: str, role: Role, scope: str) -> str:
     """The ``az`` line that gives a role; ``kind`` is a principal type."""
     return (
-        f'az role assignment create --role "{role}" --assignee-object-id {assignee} '
+        f'az role assignment create --role "{role.role_name}" --assignee-object-id {assignee} '
         f"--assignee-principal-type {kind} --scope {scope}"
     )

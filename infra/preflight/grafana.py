@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from components.roles import Role
+from contract.azure import Role
+from contract.messages.survey import GrafanaFacts, Survey, SurveyRequest
 from infra.preflight.finding import Finding, Place, role_assignment
 from infra.settings import Settings
-from operations.requests import GrafanaFacts, Survey, SurveyRequest
 
 OLDEST_MAJOR_VERSION = 11
 """The dashboard needs Grafana 11.6."""
@@ -85,13 +85,13 @@ def check_caller(place: Place, survey: Survey, request: SurveyRequest) -> Iterat
     held = {role.rsplit("/", 1)[-1].lower() for role in grafana.caller_roles}
     if grafana.roles_known and Role.GRAFANA_ADMIN.value not in held:
         yield place.fault(
-            rule="you need the role Grafana Admin on it",
+            rule=f"you need the role {Role.GRAFANA_ADMIN.role_name} on it",
             why="Grafana lets nobody else add data sources; Owner and Contributor do not include "
             "it.",
             fix=role_assignment(
                 assignee=survey.caller_object_id or request.provider_object_id or "YOUR-OBJECT-ID",
                 kind="User" if survey.caller_kind == "user" else "ServicePrincipal",
-                role="Grafana Admin",
+                role=Role.GRAFANA_ADMIN,
                 scope=place.id,
             ),
         )
@@ -101,12 +101,12 @@ def check_workspace(place: Place, survey: Survey) -> Iterator[Finding]:
     """Whether an existing Grafana may read an existing Azure Monitor workspace."""
     if survey.workspace.grafana_may_read is False and survey.grafana.principal_id:
         yield place.fault(
-            rule="Grafana's identity needs the role Monitoring Data Reader on it",
+            rule=f"Grafana's identity needs the role {Role.MONITORING_DATA_READER.role_name} on it",
             why="every metrics panel would answer 401.",
             fix=role_assignment(
                 assignee=survey.grafana.principal_id,
                 kind="ServicePrincipal",
-                role="Monitoring Data Reader",
+                role=Role.MONITORING_DATA_READER,
                 scope=place.id,
             ),
         )

@@ -3,6 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from contract.messages.survey import (
+    ClusterFacts,
+    GrafanaFacts,
+    Presence,
+    Survey,
+    SurveyRequest,
+    WorkspaceFacts,
+)
 from infra.faults import ConfigurationError, Fault
 from infra.preflight.cluster import (
     check_cluster,
@@ -18,14 +26,6 @@ from infra.preflight.grafana import (
     check_workspace,
 )
 from infra.settings import AzureMonitorMetrics, Settings
-from operations.requests import (
-    ClusterFacts,
-    GrafanaFacts,
-    Presence,
-    Survey,
-    SurveyRequest,
-    WorkspaceFacts,
-)
 
 
 @dataclass(frozen=True, kw_only=True)

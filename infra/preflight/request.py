@@ -3,14 +3,10 @@
 from typing import Protocol
 from urllib.parse import urlsplit
 
-from components.resource_ids import cluster_id, resource_id
+from contract import azure
+from contract.messages.survey import SurveyRequest
 from infra.names import Names
 from infra.settings import DEFAULT_OCI_CHART, ChartSettings, GpuPoolSettings, Settings
-from operations.requests import SurveyRequest
-
-GRAFANA = "Microsoft.Dashboard/grafana"
-MONITOR_WORKSPACE = "Microsoft.Monitor/accounts"
-COLLECTION_RULE = "Microsoft.Insights/dataCollectionRules"
 
 
 class ClientConfig(Protocol):
@@ -56,19 +52,21 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         provider_subscription_id=client_config.subscription_id,
         provider_object_id=client_config.object_id,
         namespaces=needed_namespaces(settings),
-        cluster_id=cluster_id(subscription, *cluster_place),
-        grafana_id=resource_id(subscription, grafana_place[0], GRAFANA, grafana_place[1]),
+        cluster_id=azure.cluster_id(subscription, *cluster_place),
+        grafana_id=azure.grafana_id(subscription, *grafana_place),
         workspace_id=None
         if workspace is None or workspace.existing is None
-        else resource_id(
+        else azure.resource_id(
             subscription,
             workspace.existing.resource_group,
-            MONITOR_WORKSPACE,
+            azure.MONITOR_WORKSPACE,
             workspace.existing.name,
         ),
         collection_rule_id=None
         if workspace is None or workspace.existing is None or not workspace.collect
-        else resource_id(subscription, own_group, COLLECTION_RULE, names.data_collection_rule),
+        else azure.resource_id(
+            subscription, own_group, azure.DATA_COLLECTION_RULE, names.data_collection_rule
+        ),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
         gpu_node_count=most_nodes(settings.gpu_pool) if settings.gpu_pool.enabled else 0,
@@ -79,18 +77,13 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
 
 def needed_namespaces(settings: Settings) -> tuple[str, ...]:
     """The resource providers that must be registered in the subscription."""
-    namespaces = [
-        "Microsoft.ContainerService",
-        "Microsoft.KubernetesConfiguration",
-        "Microsoft.Dashboard",
-        "Microsoft.Network",
-    ]
+    types = [azure.MANAGED_CLUSTER, azure.EXTENSION, azure.GRAFANA, azure.PRIVATE_LINK_SERVICE]
     workspace = settings.prometheus.azure_monitor_workspace
     if workspace is not None:
-        namespaces.append("Microsoft.Monitor")
+        types.append(azure.MONITOR_WORKSPACE)
         if workspace.collect:
-            namespaces.append("Microsoft.Insights")
-    return tuple(namespaces)
+            types.append(azure.DATA_COLLECTION_RULE)
+    return tuple(map(azure.provider_of, types))
 
 
 def _chart_registry(chart: ChartSettings) -> str | None:

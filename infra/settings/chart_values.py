@@ -10,11 +10,12 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
+from contract.agent import NAMESPACE, PYROSCOPE_PORT
 from infra.settings.section import Broken, as_mapping, stringified
 
 _IN_SETTINGS = "set it in gpuobs:pyroscope"
 OWNED_VALUES = {
-    "namespaceOverride": "leave it out: the agent sends to namespace `gadget`",
+    "namespaceOverride": f"leave it out: the agent sends to namespace `{NAMESPACE}`",
     "alloy.enabled": "leave it out: the agent sends its profiles itself",
     "minio.enabled": "leave it out: profiles are kept as `storage` says",
     "architecture": "leave it out: one server is deployed, with the storage that `storage` says",
@@ -30,8 +31,8 @@ OWNED_VALUES = {
     "pyroscope.affinity": f"{_IN_SETTINGS}: `affinity`",
     "pyroscope.persistence": f"{_IN_SETTINGS}: `storage: {{ disk: {{ size: 50Gi }} }}`",
     "pyroscope.service.type": "leave it out: the private link needs a LoadBalancer",
-    "pyroscope.service.port": "leave it out: the agent sends to port 4040",
-    "pyroscope.service.port_name": "leave it out: the agent sends to port 4040",
+    "pyroscope.service.port": f"leave it out: the agent sends to port {PYROSCOPE_PORT}",
+    "pyroscope.service.port_name": f"leave it out: the agent sends to port {PYROSCOPE_PORT}",
     "pyroscope.structuredConfig.storage": f"{_IN_SETTINGS}: `storage`",
     "pyroscope.structuredConfig.target": "leave it out: one server is deployed",
     "pyroscope.structuredConfig.self_profiling.disable_push": "leave it out: the server's own "
@@ -313,7 +314,7 @@ def _arguments(arguments: Mapping[str, object]) -> Iterator[Broken]:
             yield Broken(
                 fields=(f"values.pyroscope.extraArgs.{name}",),
                 rule="this argument is the product's own",
-                why="the agent sends without a tenant to one server on port 4040.",
+                why=f"the agent sends without a tenant to one server on port {PYROSCOPE_PORT}.",
                 fix="leave it out",
             )
 

@@ -251,6 +251,22 @@ def test_the_identity_that_deployed_is_the_one_that_reads(
     assert identity_asked.requests[0].query["client_id"] == "the-deployer"
 
 
+def test_the_token_is_for_the_audience_that_the_operations_ask_for_too(
+    azure: dict[str, str], tmp_path: Path
+) -> None:
+    with (
+        serving(identity) as (identity_url, identity_asked),
+        serving(grafana("pyro", pyroscope(RUNNING)), tmp_path / "ca.pem") as (url, _),
+    ):
+        env = azure | {
+            "IDENTITY_ENDPOINT": identity_url + "/token",
+            "GPUOBS_GRAFANA_AUDIENCE": "https://grafana.sovereign.example",
+        }
+        done = flamegraphs("hotspots", "--grafana", url, "--data-source", "pyro", env=env)
+    assert done.status == 0, done.error
+    assert identity_asked.requests[0].query["resource"] == "https://grafana.sovereign.example"
+
+
 def test_no_credential_at_all_is_not_authorised(tmp_path: Path) -> None:
     env = {
         "AZURE_TOKEN_CREDENTIALS": "EnvironmentCredential",

@@ -19,8 +19,8 @@ from typing import cast
 import httpx
 import pytest
 
+from contract.messages.base import Message, Verb
 from operations.__main__ import main
-from operations.requests import Message, Verb
 from simulator.testing import FOREIGN, Running, running
 from simulator.values import JsonObject, as_object, as_objects, as_text
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from contract.messages.base import Verb
+from contract.messages.private_link import ApprovalRequest
 from operations.errors import ExitCode
-from operations.requests import ApprovalRequest, Verb
 from simulator.values import JsonObject, as_object, as_text
 from tests.operations.conftest import (
     GRAFANA_ID,

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
+from contract.messages.base import Verb
+from contract.messages.grafana import DashboardRequest, Owner
 from operations.errors import ExitCode
 from operations.ownership import owner_tag
-from operations.requests import DashboardRequest, Owner, Verb
 from simulator.values import JsonObject, as_object, as_objects, as_text, texts
 from tests.operations.conftest import CLUSTER_ID, GRAFANA_ID, Azure, Operations, assert_says
 

@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
+from contract.messages.base import Verb
+from contract.messages.grafana import DataSourceRequest, Owner
 from operations.errors import ExitCode
-from operations.requests import DataSourceRequest, Owner, Verb
 from simulator.values import as_object
 from tests.operations.conftest import (
     CLUSTER_ID,

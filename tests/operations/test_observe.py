@@ -4,14 +4,10 @@ from typing import Any
 
 import pytest
 
+from contract.messages.base import Verb
+from contract.messages.drift import ObserveRequest
+from contract.messages.grafana import DashboardRequest, DataSourceRequest, Owner
 from operations.errors import ExitCode
-from operations.requests import (
-    DashboardRequest,
-    DataSourceRequest,
-    ObserveRequest,
-    Owner,
-    Verb,
-)
 from operations.session import fresh_token, is_token_of
 from simulator.values import JsonObject, as_object, as_text, texts
 from tests.operations.conftest import CLUSTER_ID, GRAFANA_ID, Azure, Operations, assert_says

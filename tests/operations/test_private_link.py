@@ -2,8 +2,9 @@
 
 import pytest
 
+from contract.messages.base import Verb
+from contract.messages.private_link import PrivateLinkRequest
 from operations.errors import ExitCode
-from operations.requests import PrivateLinkRequest, Verb
 from simulator.values import JsonObject, as_text
 from tests.operations.conftest import SUBSCRIPTION, Azure, Operations, assert_says
 

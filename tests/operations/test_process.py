@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from contract.messages.base import LAUNCHER, Verb, command_line
+from contract.messages.private_link import PrivateLinkRequest
 from operations.errors import ExitCode
-from operations.requests import LAUNCHER, PrivateLinkRequest, Verb, command_line
 from tests.operations.conftest import Azure, assert_says
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -41,9 +42,8 @@ def launch(
 def copy_of_the_project(tmp_path: Path) -> Path:
     """A clone without a virtual environment, in a folder whose name needs quoting."""
     root = tmp_path / "a clone's folder"
-    shutil.copytree(
-        ROOT / "operations", root / "operations", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    for room in ("contract", "operations"):
+        shutil.copytree(ROOT / room, root / room, ignore=shutil.ignore_patterns("__pycache__"))
     return root
 
 

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import pytest
 
+from contract.messages.base import Verb
+from contract.messages.signal import Link, LinkReport, Signal, SignalRequest
 from operations.errors import ExitCode
-from operations.requests import Link, LinkReport, Signal, SignalRequest, Verb
 from simulator.arm.roles import ROLE_ASSIGNMENTS
 from simulator.values import JsonObject, as_objects, as_text, dig
 from tests.operations.conftest import (

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from contract.messages.base import Verb
+from contract.messages.survey import Presence, Survey, SurveyRequest
 from operations.errors import ExitCode
-from operations.requests import Presence, Survey, SurveyRequest, Verb
 from simulator.values import JsonObject, as_object, as_text
 from tests.operations.conftest import (
     CALLER,

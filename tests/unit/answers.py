@@ -5,22 +5,21 @@ import json
 from collections.abc import Mapping
 from typing import Any, cast
 
-from operations.requests import (
+from contract.messages.base import Message, Verb, command_line
+from contract.messages.drift import Observation, ObserveRequest
+from contract.messages.private_link import (
     Approval,
-    ClusterFacts,
-    GrafanaFacts,
     HeldPrivateLink,
-    Message,
-    Observation,
-    ObserveRequest,
-    PoolFacts,
-    Presence,
     PrivateLinkRequest,
     ReadyPrivateLink,
+)
+from contract.messages.survey import (
+    ClusterFacts,
+    GrafanaFacts,
+    PoolFacts,
+    Presence,
     Survey,
-    Verb,
     WorkspaceFacts,
-    command_line,
 )
 from tests.unit.recording import UNKNOWN
 

@@ -26,7 +26,8 @@ from components.grafana_workspace import (
     PrincipalArgs,
     PrincipalType,
 )
-from operations.requests import DataSourceRequest, Verb, command_line
+from contract.messages.base import Verb, command_line
+from contract.messages.grafana import DataSourceRequest
 from tests.unit import answers
 from tests.unit.recording import Recorded, record
 

@@ -5,12 +5,8 @@ from typing import Any
 
 import pytest
 
-from components.roles import Role
-from infra.faults import ConfigurationError
-from infra.names import names_for
-from infra.preflight import Existing, judge, survey_request
-from infra.settings import Settings
-from operations.requests import (
+from contract.azure import Role
+from contract.messages.survey import (
     ClusterFacts,
     GrafanaFacts,
     PoolFacts,
@@ -19,6 +15,10 @@ from operations.requests import (
     SurveyRequest,
     WorkspaceFacts,
 )
+from infra.faults import ConfigurationError
+from infra.names import names_for
+from infra.preflight import Existing, judge, survey_request
+from infra.settings import Settings
 from tests.unit.stack_files import CREATED, EXISTING, settings, stack
 
 SUBSCRIPTION = "11111111-1111-4111-8111-111111111111"

@@ -10,15 +10,11 @@ import pulumi
 import pytest
 import yaml
 
+from contract.messages.base import Verb, command_line
+from contract.messages.drift import Observation
+from contract.messages.grafana import DashboardRequest, DataSourceRequest
+from contract.messages.signal import SignalRequest
 from infra.program import deploy
-from operations.requests import (
-    DashboardRequest,
-    DataSourceRequest,
-    Observation,
-    SignalRequest,
-    Verb,
-    command_line,
-)
 from tests.unit import answers
 from tests.unit.recording import Recorded, RefusedError, Secret, record
 

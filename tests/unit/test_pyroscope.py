@@ -12,7 +12,7 @@ import pytest
 
 from components.pyroscope import ChartArgs, DiskArgs, PrivateLinkArgs, Pyroscope, PyroscopeArgs
 from components.pyroscope_values import merged, owned_values
-from operations.requests import Verb, command_line
+from contract.messages.base import Verb, command_line
 from tests.unit import answers
 from tests.unit.recording import Recorded, record
 

@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("components", "dashboards", "flamegraphs", "infra", "operations", "simulator")
+ROOMS = ("components", "contract", "dashboards", "flamegraphs", "infra", "operations", "simulator")
 
 MAY_IMPORT = {
-    "infra": {"components", "dashboards", "operations.requests"},
-    "components": {"operations.requests"},
-    "dashboards": set[str](),
-    "operations": set[str](),
-    "flamegraphs": {"operations.credentials"},
+    "infra": {"components", "dashboards", "contract"},
+    "components": {"contract"},
+    "dashboards": {"contract"},
+    "operations": {"contract"},
+    "flamegraphs": {"contract", "operations.credentials"},
+    "contract": set[str](),
 }
 """Per room, the other rooms (or modules of them) that it may import."""
 
-WITHOUT_PULUMI = ("operations", "flamegraphs", "dashboards")
+WITHOUT_PULUMI = ("contract", "operations", "flamegraphs", "dashboards")
 STATE_OF_THE_MACHINE = ("os", "pathlib", "socket", "subprocess", "urllib", "http", "time")
-"""What a component has no business with: environment variables, files, the network, waiting."""
+"""What a component or the contract has no business with: environment, files, network, waiting."""
 
 
 def modules(room: str) -> list[Path]:
@@ -55,11 +56,17 @@ def test_a_room_imports_only_what_lies_below_it(room: str) -> None:
             if module.partition(".")[0] not in ROOMS or is_within(module, room):
                 continue
             allowed = MAY_IMPORT[room]
-            # The room itself, in `from operations import requests`: judged by what it imports.
+            # The room itself, in `from operations import credentials`: judged by what it imports.
             named_below = any(one.startswith(f"{module}.") for one in allowed)
             assert named_below or any(is_within(module, one) for one in allowed), (
                 f"{path.relative_to(ROOT)} imports {module}"
             )
+
+
+def test_the_simulator_is_an_independent_witness_with_literals_of_its_own() -> None:
+    for path in modules("simulator"):
+        known = {module.partition(".")[0] for module in imports(path)} & {*ROOMS}
+        assert known <= {"simulator"}, path
 
 
 @pytest.mark.parametrize("room", WITHOUT_PULUMI)
@@ -83,6 +90,11 @@ def test_components_read_no_configuration_and_touch_nothing_of_the_machine() -> 
         tree = ast.parse(path.read_text())
         names = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
         assert not names & {"Config", "export", "get_stack", "get_project", "environ"}, path
+
+
+def test_the_contract_is_pure() -> None:
+    for path in modules("contract"):
+        assert not set(imports(path)) & set(STATE_OF_THE_MACHINE), path
 
 
 def test_components_stay_readable_for_the_package_analyzer() -> None:

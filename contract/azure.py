@@ -1,0 +1,149 @@
+"""Azure's own words: resource types and API versions, roles, audiences, and ids of resources.
+
+Ids are computed rather than looked up: a Private Link Service has one long before it exists, and
+the ``network`` module of azure-native costs a preview more to import than everything else together.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+# --- resource types and the API versions that are spoken --------------------------------------
+
+MANAGED_CLUSTER = "Microsoft.ContainerService/managedClusters"
+MANAGED_CLUSTER_API = "2025-09-01"
+
+GRAFANA = "Microsoft.Dashboard/grafana"
+GRAFANA_API = "2024-10-01"
+
+PRIVATE_LINK_SERVICE = "Microsoft.Network/privateLinkServices"
+PRIVATE_LINK_SERVICE_API = "2024-05-01"
+APPROVE_CONNECTION = f"{PRIVATE_LINK_SERVICE}/privateEndpointConnections/write"
+"""The action of Azure RBAC that approves a connection."""
+
+MONITOR_WORKSPACE = "Microsoft.Monitor/accounts"
+MONITOR_WORKSPACE_API = "2023-04-03"
+
+DATA_COLLECTION_RULE = "Microsoft.Insights/dataCollectionRules"
+DATA_COLLECTION_RULE_ASSOCIATION = "Microsoft.Insights/dataCollectionRuleAssociations"
+DATA_COLLECTION_API = "2022-06-01"
+
+EXTENSION = "Microsoft.KubernetesConfiguration/extensions"
+
+ROLE_ASSIGNMENT = "Microsoft.Authorization/roleAssignments"
+ROLE_DEFINITION = "Microsoft.Authorization/roleDefinitions"
+PERMISSIONS = "Microsoft.Authorization/permissions"
+AUTHORIZATION_API = "2022-04-01"
+
+COMPUTE_SKUS = "Microsoft.Compute/skus"
+COMPUTE_SKUS_API = "2021-07-01"
+COMPUTE_LOCATIONS = "Microsoft.Compute/locations"
+COMPUTE_USAGES_API = "2024-07-01"
+
+RESOURCE_GROUP_API = "2024-03-01"
+RESOURCE_PROVIDER_API = "2021-04-01"
+
+
+def provider_of(resource_type: str) -> str:
+    """The resource provider of a type: what is before its first slash."""
+    return resource_type.partition("/")[0]
+
+
+# --- roles ------------------------------------------------------------------------------------
+
+
+class Role(StrEnum):
+    """A built-in role by its definition's GUID, the same in every tenant.
+
+    Source: Azure's list of built-in roles. Data plane roles of Grafana are not implied by Owner.
+    """
+
+    GRAFANA_ADMIN = "22926164-76b3-42b3-bc55-97df8dab3e41"
+    GRAFANA_EDITOR = "a79a5197-3a5c-4973-a920-486035ffd60f"
+    GRAFANA_VIEWER = "60921a7e-fef1-4a43-9b16-a26c52ad4769"
+    MONITORING_DATA_READER = "b0d8363b-8ddd-447d-831f-62ca05bff136"
+    NETWORK_CONTRIBUTOR = "4d97b98b-1d4f-4787-a291-c67834d212e7"
+
+    @property
+    def role_name(self) -> str:
+        """What Azure calls it, e.g. ``Grafana Admin``."""
+        return self.name.replace("_", " ").title()
+
+
+def role_definition_id(subscription_id: str, role: Role) -> str:
+    """ARM id of ``role``'s definition, as a role assignment in ``subscription_id`` names it."""
+    return f"/subscriptions/{subscription_id}/providers/{ROLE_DEFINITION}/{role.value}"
+
+
+# --- audiences of access tokens ---------------------------------------------------------------
+
+ARM_URL = "https://management.azure.com"
+AKS_SERVER_AUDIENCE = "6dae42f8-4368-4678-94ff-3960e28e3630"
+"""The Entra application of every AKS API server, the same in all tenants (AKS documentation)."""
+GRAFANA_AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
+"""The Entra application of Azure Managed Grafana's data plane, the same in all tenants."""
+GRAFANA_AUDIENCE_VARIABLE = "GPUOBS_GRAFANA_AUDIENCE"
+"""Another audience, where a cloud or a newer service asks for one."""
+
+
+def scope_of(audience: str) -> str:
+    """The scope to ask Microsoft Entra for, to get a token for ``audience``."""
+    return f"{audience}/.default"
+
+
+def grafana_scope(environment: Mapping[str, str]) -> str:
+    """The scope of Grafana's data plane, as ``environment`` has it."""
+    return scope_of(environment.get(GRAFANA_AUDIENCE_VARIABLE, "") or GRAFANA_AUDIENCE)
+
+
+# --- ids --------------------------------------------------------------------------------------
+
+
+def group_id(subscription_id: str, resource_group: str) -> str:
+    """Id of a resource group."""
+    return f"/subscriptions/{subscription_id}/resourceGroups/{resource_group}"
+
+
+def resource_id(subscription_id: str, resource_group: str, resource_type: str, name: str) -> str:
+    """Id of a resource."""
+    return f"{group_id(subscription_id, resource_group)}/providers/{resource_type}/{name}"
+
+
+def cluster_id(subscription_id: str, resource_group: str, name: str) -> str:
+    """Id of an AKS cluster."""
+    return resource_id(subscription_id, resource_group, MANAGED_CLUSTER, name)
+
+
+def grafana_id(subscription_id: str, resource_group: str, name: str) -> str:
+    """Id of an Azure Managed Grafana workspace."""
+    return resource_id(subscription_id, resource_group, GRAFANA, name)
+
+
+def private_link_service_id(subscription_id: str, resource_group: str, name: str) -> str:
+    """Id of a Private Link Service."""
+    return resource_id(subscription_id, resource_group, PRIVATE_LINK_SERVICE, name)
+
+
+@dataclass(frozen=True)
+class ResourceId:
+    """An ARM id of a resource in a resource group, taken apart."""
+
+    text: str
+    subscription: str
+    resource_group: str
+    type: str
+    """As written, e.g. :data:`PRIVATE_LINK_SERVICE`."""
+    name: str
+
+    @classmethod
+    def parse(cls, text: str, expected_type: str) -> "ResourceId":
+        """The parts of ``text``; raises ValueError if it is no id of ``expected_type``."""
+        match = re.fullmatch(
+            r"/subscriptions/([^/]+)/resourceGroups/([^/]+)/providers/([^/]+/[^/]+)/([^/]+)",
+            text,
+            re.IGNORECASE,
+        )
+        if match is None or match[3].lower() != expected_type.lower():
+            raise ValueError(f"{text!r} is not the ARM id of a {expected_type}.")
+        return cls(text, match[1], match[2], match[3], match[4])

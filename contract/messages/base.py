@@ -1,0 +1,57 @@
+"""What all messages share, and how a command runs an operation."""
+
+from enum import StrEnum
+
+from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
+
+
+class Message(BaseModel):
+    """A request or an answer: camelCase JSON, closed, immutable."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel, extra="forbid", frozen=True, populate_by_name=True
+    )
+
+    def to_json(self) -> str:
+        """One line of JSON, in declared order; the same for equal messages."""
+        return self.model_dump_json(by_alias=True, exclude_none=True)
+
+    def as_observed(self) -> "Message":
+        """What an observed token is made for: all of it, unless a part is compared by itself."""
+        return self
+
+
+class Verb(StrEnum):
+    """The verbs of ``python -m operations``; each reads one request and writes one JSON line."""
+
+    SURVEY = "survey"
+    HOLD_PRIVATE_LINK = "hold-private-link"
+    AWAIT_PRIVATE_LINK_GONE = "await-private-link-gone"
+    AWAIT_PRIVATE_LINK = "await-private-link"
+    AWAIT_PRIVATE_LINK_UNUSED = "await-private-link-unused"
+    APPROVE_PRIVATE_ENDPOINT = "approve-private-endpoint"
+    APPLY_DATA_SOURCE = "apply-data-source"
+    DELETE_DATA_SOURCE = "delete-data-source"
+    APPLY_DASHBOARD = "apply-dashboard"
+    DELETE_DASHBOARD = "delete-dashboard"
+    OBSERVE = "observe"
+    CHECK_SIGNAL = "check-signal"
+    KUBE_TOKEN = "kube-token"  # noqa: S105 - a verb
+
+
+OBSERVED_VARIABLE = "GPUOBS_OBSERVED"
+"""Environment variable of a command that carries the observed token of its live object.
+
+``observe`` answers the token stored in the live object while the object is as requested, otherwise
+a fresh random one; the changed environment makes the engine update the command, and the command
+stores the new token. Never part of a request: observing must not depend on the last answer.
+"""
+
+LAUNCHER = "sh operations/run"
+"""How a command starts an operation: relative to the program's directory, the same everywhere."""
+
+
+def command_line(verb: Verb) -> str:
+    """The text of a command that runs ``verb``."""
+    return f"{LAUNCHER} {verb.value}"

@@ -1,0 +1,34 @@
+"""Observing what commands made, so that drift shows and heals."""
+
+from collections.abc import Mapping
+
+from pydantic import Field
+
+from contract.messages.base import Message
+from contract.messages.grafana import DashboardRequest, DataSourceRequest
+from contract.messages.private_link import ApprovalRequest
+
+PRIVATE_IP_PLACEHOLDER = "{privateIp}"
+"""Stands for the private endpoint's address in the url of a source to observe.
+
+The address is the approval's answer, and the approval is observed in the same call; so ``observe``
+puts in the address that the endpoint has now, before it compares the source or hashes its request.
+Where the endpoint has none, the source is not in sync.
+"""
+
+
+class ObserveRequest(Message):
+    """Objects to observe in one call, under names of the caller's choice."""
+
+    approval: ApprovalRequest | None = None
+    data_sources: Mapping[str, DataSourceRequest] = Field(default_factory=dict)
+    dashboards: Mapping[str, DashboardRequest] = Field(default_factory=dict)
+
+
+class Observation(Message):
+    """The answer of ``observe``."""
+
+    tokens: Mapping[str, str]
+    """By name; the approval's under ``approval``."""
+    problems: tuple[str, ...] = ()
+    """Sentences on what could not be observed (its token is then a fresh one)."""

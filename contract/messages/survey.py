@@ -1,0 +1,142 @@
+"""Looking up what exists already: which things, and the facts about each."""
+
+from enum import StrEnum
+
+from contract.messages.base import Message
+
+
+class SurveyRequest(Message):
+    """Which things to look up, by their ARM ids; None: not asked.
+
+    Things that this stack makes are asked for too: absent before the first update, and perhaps
+    stopped or upgraded by hand after it.
+    """
+
+    subscription_id: str | None = None
+    """None: the subscription of ``provider_subscription_id``."""
+    provider_subscription_id: str
+    """Subscription, tenant and client or object id that the azure-native provider uses."""
+    provider_object_id: str
+    namespaces: tuple[str, ...]
+    """Resource provider namespaces this stack needs, e.g. that of Grafana workspaces."""
+    cluster_id: str | None = None
+    grafana_id: str | None = None
+    workspace_id: str | None = None
+    collection_rule_id: str | None = None
+    """This stack's own data collection rule from the cluster to the workspace: are there others?"""
+    resource_group: str | None = None
+    """An existing group for this stack's own resources."""
+    gpu_vm_size: str | None = None
+    """VM size of the GPU pool and the nodes it may have at most: the quota is compared."""
+    gpu_node_count: int = 0
+    location: str | None = None
+    chart_registry: str | None = None
+    """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
+
+
+class Presence(StrEnum):
+    """What a lookup found."""
+
+    FOUND = "found"
+    ABSENT = "absent"
+    FORBIDDEN = "forbidden"
+    UNREACHABLE = "unreachable"
+    NOT_ASKED = "not-asked"
+
+
+class PoolFacts(Message):
+    """A node pool of an existing cluster."""
+
+    name: str
+    count: int = 0
+    """Nodes that it has now."""
+    min_count: int | None = None
+    """Of the autoscaler; None: it is off."""
+    max_count: int | None = None
+
+
+class ClusterFacts(Message):
+    """An existing AKS cluster."""
+
+    presence: Presence
+    detail: str = ""
+    """The service's own message where the lookup failed."""
+    id: str = ""
+    location: str = ""
+    kubernetes_version: str = ""
+    power_state: str = ""
+    provisioning_state: str = ""
+    identity_type: str = ""
+    """``SystemAssigned``, ``UserAssigned``; empty for a service principal."""
+    principal_id: str = ""
+    metrics_enabled: bool = False
+    node_resource_group: str = ""
+    node_resource_group_restriction: str = "Unrestricted"
+    oidc_issuer_url: str = ""
+    workload_identity: bool = False
+    local_accounts_disabled: bool = False
+    entra_enabled: bool = False
+    private_api_server: bool = False
+    sku: str = ""
+    """``Base`` or ``Automatic``."""
+    untainted_pools: tuple[str, ...] = ()
+    """Linux pools without NoSchedule taints: Pyroscope needs one."""
+    pools: tuple[PoolFacts, ...] = ()
+
+
+class GrafanaFacts(Message):
+    """An existing Managed Grafana workspace."""
+
+    presence: Presence
+    detail: str = ""
+    id: str = ""
+    location: str = ""
+    endpoint: str = ""
+    sku: str = ""
+    major_version: str = ""
+    public_network_access: str = "Enabled"
+    principal_id: str = ""
+    provisioning_state: str = ""
+    caller_roles: tuple[str, ...] = ()
+    """Role definition ids (GUIDs) the caller holds at the workspace or above it."""
+    roles_known: bool = False
+    """False where role assignments could not be read (then nothing is concluded)."""
+
+
+class WorkspaceFacts(Message):
+    """An existing Azure Monitor workspace."""
+
+    presence: Presence
+    detail: str = ""
+    id: str = ""
+    location: str = ""
+    query_endpoint: str = ""
+    grafana_may_read: bool | None = None
+    """Whether the Grafana identity holds Monitoring Data Reader; None where not knowable."""
+
+
+class Survey(Message):
+    """The answer of ``survey``: facts only; what they mean is :mod:`infra.preflight`'s."""
+
+    caller_object_id: str = ""
+    caller_kind: str = ""
+    """``user``, ``servicePrincipal`` or empty, from the token's claims."""
+    subscription_id: str = ""
+    unregistered: tuple[str, ...] = ()
+    cluster: ClusterFacts = ClusterFacts(presence=Presence.NOT_ASKED)
+    grafana: GrafanaFacts = GrafanaFacts(presence=Presence.NOT_ASKED)
+    workspace: WorkspaceFacts = WorkspaceFacts(presence=Presence.NOT_ASKED)
+    other_collection_rules: tuple[str, ...] = ()
+    """Ids of the rules, besides this stack's, that bring the cluster's metrics to the workspace."""
+    resource_group: Presence = Presence.NOT_ASKED
+    resource_group_location: str = ""
+    may_approve: bool | None = None
+    """Whether the caller may write connections in the node resource group; None: not knowable."""
+    quota_family: str = ""
+    quota_limit: int | None = None
+    quota_used: int | None = None
+    cores_per_node: int | None = None
+    registry_login_file: str = ""
+    """The file on this machine with a login for the chart's registry; empty: none."""
+    problem: str = ""
+    """One sentence where nothing could be asked at all (no credential, no network)."""
