@@ -13,6 +13,8 @@ POD_SELECTOR: Final = "k8s-app=gadget"
 PYROSCOPE_SERVICE: Final = "pyroscope"
 """The Service that the agent looks for in its own namespace."""
 PYROSCOPE_PORT: Final = 4040
+LONGEST_QUERY_HOURS: Final = 24
+"""``limits.max_query_length`` of Pyroscope, as it comes."""
 
 # --- metrics: counters in bytes, by process ----------------------------------------------------
 

@@ -1,19 +1,24 @@
-"""The command line: ``python -m flamegraphs hotspots|diff|render``.
+"""The commands ``hotspots``, ``diff`` and ``render``: what they take, and what they do.
+
+``python -m gpuobs`` has them beside its others, with the exit statuses of all its commands;
+``python -m flamegraphs`` (`main`) has only these, with the statuses of `errors`.
 
 Modules are imported when their command runs, because ``--help`` and small files should answer at
-once. What can go wrong, and the exit status of each, is in `errors`.
+once.
 """
 
 import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from contract.agent import PROFILES_POD, PYROSCOPE_PORT
 from flamegraphs.errors import OK, FlameGraphError, GrowthOverLimitError, NoSamplesError, UsageError
 from flamegraphs.units import size
+from operations.errors import OperationError
 
 if TYPE_CHECKING:
     from flamegraphs.hotspots import Hotspots
@@ -29,23 +34,35 @@ exit status:
   3  the server cannot be reached      8  growth beyond --fail-on-growth
   4  not authorised
 """
-_OPERANDS = f"""\
-A and B are files or, with a source, what to ask it for: {{SELECTOR}}, @FROM..UNTIL or both, e.g.
-  diff --stack dev @now-2h..now-1h @now-1h..now
-  diff --stack dev '{{{PROFILES_POD}="old"}}' '{{{PROFILES_POD}="new"}}'
-What an operand leaves out is taken from the options.
-"""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command: its place in a parser, and what runs it."""
+
+    name: str
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], None]
+    """Raises `FlameGraphError`, or `OperationError` where a stack's outputs cannot be read."""
+    usage: str
+    more: str = ""
+    """Paragraphs below the options; ``%(prog)s`` is the command as it was called."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return the exit status; failures are printed, never raised."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
+    options = _parser().parse_args(arguments)
     try:
         options.run(options)
     except FlameGraphError as error:
         sys.stderr.write(f"flamegraphs: {error}\n")
         return error.status
+    except OperationError as error:
+        from operations.stack_outputs import PulumiError
+
+        sys.stderr.write(f"flamegraphs: {error}\n")
+        return (UsageError if isinstance(error, PulumiError) else FlameGraphError).status
     except BrokenPipeError:
         # The reader (`head`, a pager) has seen enough; nothing more may be written to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -62,76 +79,70 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for command in COMMANDS:
+        one = commands.add_parser(
+            command.name,
+            help=command.summary,
+            description=command.summary[0].upper() + command.summary[1:] + ".",
+            epilog=command.more + ("\n" if command.more else "") + _STATUSES,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        command.add_arguments(one)
+        one.set_defaults(run=command.run)
+    return parser
 
-    hotspots = _command(
-        commands.add_parser, "hotspots", "functions by the bytes attributed to them", _hotspots
-    )
-    _add_file(hotspots)
-    _add_report(hotspots)
-    _add_source(hotspots)
 
-    diff = _command(
-        commands.add_parser, "diff", "what grew and shrank between two profiles", _diff, _OPERANDS
-    )
-    diff.add_argument("before", metavar="A", help="the first file, window or selector")
-    diff.add_argument("after", metavar="B", help="the second one")
-    diff.add_argument(
+# ---- their arguments ----
+
+
+def _hotspots_arguments(command: argparse.ArgumentParser) -> None:
+    _add_file(command)
+    _add_report(command)
+    _add_source(command)
+
+
+def _diff_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("before", metavar="A", help="the first file, window or selector")
+    command.add_argument("after", metavar="B", help="the second one")
+    command.add_argument(
         "--fail-on-growth",
         metavar="PERCENT|BYTES",
-        help="exit with status 8 where the whole grew by more, e.g. 10%% or 512MiB",
+        help="fail where the whole grew by more, e.g. 10%% or 512MiB, with an exit status of its "
+        "own",
     )
-    _add_report(diff)
-    _add_source(diff)
+    _add_report(command)
+    _add_source(command)
 
-    render = _command(
-        commands.add_parser, "render", "a flame graph as a page, a picture or another file", _render
-    )
-    _add_file(render)
-    render.add_argument(
+
+def _render_arguments(command: argparse.ArgumentParser) -> None:
+    _add_file(command)
+    command.add_argument(
         "--diff",
         nargs=2,
         metavar=("A", "B"),
         help="draw what grew and shrank from A to B, named as those of diff",
     )
-    render.add_argument(
+    command.add_argument(
         "--format",
         choices=("html", "svg", "folded", "pprof", "speedscope"),
         help="what to write (default: html, or what the ending of --output says)",
     )
-    render.add_argument(
+    command.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         help="where to write it; - is standard output (default)",
         default="-",
     )
-    render.add_argument("--title", help="the heading (default: what the profile was read from)")
-    _add_units(render)
-    _add_source(render)
-    return parser
-
-
-def _command(
-    add_parser: Callable[..., argparse.ArgumentParser],
-    name: str,
-    text: str,
-    run: Callable[[argparse.Namespace], None],
-    more: str = "",
-) -> argparse.ArgumentParser:
-    command = add_parser(
-        name,
-        help=text,
-        description=f"Show {text}." if name != "render" else "Write a flame graph.",
-        epilog=more + ("\n" if more else "") + _STATUSES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.set_defaults(run=run)
-    return command
+    command.add_argument("--title", help="the heading (default: what the profile was read from)")
+    _add_units(command)
+    _add_source(command)
 
 
 def _add_file(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "file",
+        metavar="FILE",
         nargs="?",
         help="pprof, folded stacks or Pyroscope's flame graph JSON, gzip or not; - is stdin",
     )
@@ -425,3 +436,36 @@ def _print(text: str) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
     sys.stdout.buffer.flush()
+
+
+_OPERANDS = f"""\
+A and B are files or, with a source, what to ask it for: {{SELECTOR}}, @FROM..UNTIL or both, e.g.
+  %(prog)s --stack dev @now-2h..now-1h @now-1h..now
+  %(prog)s --stack dev '{{{PROFILES_POD}="old"}}' '{{{PROFILES_POD}="new"}}'
+What an operand leaves out is taken from the options.
+"""
+
+COMMANDS = (
+    Command(
+        "hotspots",
+        "show functions by the bytes attributed to them",
+        _hotspots_arguments,
+        _hotspots,
+        "[options] [FILE]",
+    ),
+    Command(
+        "diff",
+        "show what grew and shrank between two profiles",
+        _diff_arguments,
+        _diff,
+        "[options] A B",
+        _OPERANDS,
+    ),
+    Command(
+        "render",
+        "write a flame graph as a page, a picture or another file",
+        _render_arguments,
+        _render,
+        "[options] [FILE]",
+    ),
+)

@@ -27,9 +27,13 @@ class UnreachableError(FlameGraphError):
 
 
 class NotAuthorisedError(FlameGraphError):
-    """The server refused who asked, or there was no credential to ask with."""
+    """The server refused who asked."""
 
     status = 4
+
+
+class NotSignedInError(NotAuthorisedError):
+    """There was no credential to ask with."""
 
 
 class TypeAbsentError(FlameGraphError):

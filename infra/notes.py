@@ -19,19 +19,16 @@ EPHEMERAL = (
     "gpuobs:pyroscope.storage.disk keeps them."
 )
 NO_METRICS = "Without gpuobs:prometheus there are no metrics, and no panels that need them."
-SIGNAL = (
-    "Does data arrive? pulumi stack output signalCheck --json | sh operations/run check-signal "
-    "--wait 300"
-)
+SIGNAL = "Does data arrive? python -m gpuobs check --stack {stack} --wait 300"
 
 
-def notes(settings: Settings) -> list[str]:
-    """The sentences for a stack with ``settings``."""
+def notes(settings: Settings, stack: str) -> list[str]:
+    """The sentences for the stack of this name with ``settings``."""
     prometheus = settings.prometheus
     has_metrics = prometheus.azure_monitor_workspace is not None or prometheus.url is not None
     return [
         *RECORDED,
         *([] if settings.pyroscope.storage.disk else [EPHEMERAL]),
         *([] if has_metrics else [NO_METRICS]),
-        SIGNAL,
+        SIGNAL.format(stack=stack),
     ]

@@ -103,7 +103,7 @@ def _deploy(stack: Stack) -> None:
     pulumi.export("agentVersion", gadget.current_version)
     pulumi.export("pyroscopeUrl", pyroscope.url)
     pulumi.export("signalCheck", _signal_check(stack, grafana))
-    pulumi.export("notes", notes(settings))
+    pulumi.export("notes", notes(settings, stack.name))
 
 
 def _resource_group(stack: Stack) -> pulumi.Input[str]:
@@ -128,7 +128,7 @@ def _uids(sources: GrafanaDataSources) -> dict[str, pulumi.Output[str]]:
 
 
 def _signal_check(stack: Stack, grafana: GrafanaWorkspace) -> pulumi.Output[dict[str, object]]:
-    """What ``check-signal`` reads on its standard input."""
+    """What ``python -m gpuobs check`` reads."""
     metrics = stack.prometheus_source
 
     def request(endpoint: str) -> dict[str, object]:

@@ -50,7 +50,7 @@ class _Command:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit status (:class:`operations.errors.ExitCode`)."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     try:
         command = _COMMANDS[Verb(options.verb)]
         with Session(deadline=getattr(options, "deadline", None)) as session:
@@ -142,9 +142,12 @@ def _observe(options: argparse.Namespace, session: Session) -> _Answer:
 
 
 def _check_signal(options: argparse.Namespace, session: Session) -> _Answer:
-    from operations.signal_check import check
+    from operations.clock import say
+    from operations.signal_check import check, checklist
 
     signal = check(_request(options, SignalRequest), session)
+    for line in checklist(signal):
+        say(line)
     return _Answer(signal.to_json(), ExitCode.OK if signal.ok else ExitCode.NO_SIGNAL)
 
 
@@ -254,7 +257,7 @@ _COMMANDS = {
     ),
     Verb.KUBE_TOKEN: _Command(
         "print an ExecCredential for an Entra-enabled AKS cluster (instead of kubelogin)",
-        "sh operations/run kube-token  (named as the exec command of a kubeconfig)",
+        "sh operations/run kube-token  # named as the exec command of a kubeconfig",
         _kube_token,
         reads_request=False,
     ),
@@ -273,14 +276,15 @@ Each verb explains itself: sh operations/run <verb> --help
 """
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+def parser() -> argparse.ArgumentParser:
+    """The parser of all verbs."""
+    top = argparse.ArgumentParser(
         prog="sh operations/run",
         description="Deploy-time steps that no Azure resource offers. Each is safe to repeat.",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    verbs = top.add_subparsers(dest="verb", required=True, metavar="VERB")
     for verb, command in _COMMANDS.items():
         one = verbs.add_parser(
             verb.value,
@@ -306,7 +310,7 @@ def _parser() -> argparse.ArgumentParser:
                 help="keep trying that long"
                 + ("" if command.deadline_option == "--wait" else " (default: 15 minutes)"),
             )
-    return parser
+    return top
 
 
 def _seconds(text: str) -> float:

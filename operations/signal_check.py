@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from contract.agent import (
     ALLOCATED,
+    LONGEST_QUERY_HOURS,
     NAMESPACE,
     POD_SELECTOR,
     SAMPLE_TYPE,
@@ -21,14 +22,12 @@ from contract.azure import Role
 from contract.grafana import PROMETHEUS_TYPES, PYROSCOPE
 from contract.json import Document, as_list
 from contract.messages.signal import Link, LinkReport, Signal, SignalRequest
-from operations.clock import say
 from operations.data_sources import ROLE
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana, message_of, segment
 from operations.session import Session
 
-_LONGEST_WINDOW_MINUTES = 1440
-"""Pyroscope answers at most 24 h a query."""
+_LONGEST_WINDOW_MINUTES = 60 * LONGEST_QUERY_HOURS
 
 _CALL_DEADLINE = 20.0
 """Seconds for one call whose service is busy."""
@@ -53,24 +52,22 @@ class BrokenLinkError(Exception):
 def check(request: SignalRequest, session: Session) -> Signal:
     """Check all links once; with a deadline (``--wait``), until all hold or it expires."""
     if session.deadline is None:
-        signal = _check(request, session)
-    else:
-        seen: list[Signal] = []
+        return _check(request, session)
+    seen: list[Signal] = []
 
-        def look() -> Signal:
-            seen.append(_check(request, session))
-            broken = first_broken(seen[-1])
-            if broken is None:
-                return seen[-1]
-            raise OperationError(ExitCode.NO_SIGNAL, f"{broken.link}: {broken.saw}", transient=True)
+    def look() -> Signal:
+        seen.append(_check(request, session))
+        broken = first_broken(seen[-1])
+        if broken is None:
+            return seen[-1]
+        raise OperationError(ExitCode.NO_SIGNAL, f"{broken.link}: {broken.saw}", transient=True)
 
-        try:
-            signal = session.clock.wait_for(look, what="the signal", within=session.deadline)
-        except OperationError:
-            signal = seen[-1]
-    for line in checklist(signal):
-        say(line)
-    return signal
+    try:
+        return session.clock.wait_for(look, what="the signal", within=session.deadline)
+    except OperationError as error:
+        if error.kind is not ExitCode.NO_SIGNAL:
+            raise
+        return seen[-1]
 
 
 def first_broken(signal: Signal) -> LinkReport | None:
@@ -207,8 +204,8 @@ class _Chain:
             raise BrokenLinkError(
                 Link.SAMPLES,
                 f"no samples of {self.profile_type} in the last {self._minutes} min",
-                f"{_RUN_A_WORKLOAD}; or look at a longer window (windowMinutes, at most "
-                f"{_LONGEST_WINDOW_MINUTES})",
+                f"{_RUN_A_WORKLOAD}; or check a longer window (--window of `python -m gpuobs "
+                f"check`, windowMinutes of the request; at most {_LONGEST_WINDOW_MINUTES})",
             )
         yield _holds(
             Link.SAMPLES,

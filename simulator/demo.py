@@ -122,6 +122,7 @@ def tell(demo: Demo) -> None:
         DemoError: one of them did not do what it should.
     """
     up = ("pulumi", "up", "--yes", "--skip-preview", "--stack", STACK)
+    gpuobs = (sys.executable, "-m", "gpuobs")
 
     demo.heading("The tools")
     show(f"pulumi: {provide(PULUMI)}")
@@ -140,19 +141,14 @@ def tell(demo: Demo) -> None:
     demo.simulate("pulumi", "stack", "output", "--stack", STACK)
 
     demo.heading("Does the signal arrive? From the agent to Grafana, link by link")
-    request = demo.read("pulumi", "stack", "output", "signalCheck", "--json", "--stack", STACK)
-    # Its report for machines is on standard output; what a person reads is on standard error.
-    demo.read("sh", "operations/run", "check-signal", stdin=request)
+    demo.simulate(*gpuobs, "check", "--stack", STACK)
 
-    if (homes.CHECKOUT / "flamegraphs" / "__main__.py").exists():
-        demo.heading("What allocates the GPU memory?")
-        demo.simulate(sys.executable, "-m", "flamegraphs", "hotspots", "--stack", STACK)
-        file = homes.CHECKOUT / "out" / "flamegraph.html"
-        file.parent.mkdir(exist_ok=True)
-        demo.simulate(
-            sys.executable, "-m", "flamegraphs", "render", "--stack", STACK, "--output", str(file)
-        )
-        show(f"the flame graph: {file}")
+    demo.heading("What allocates the GPU memory?")
+    demo.simulate(*gpuobs, "hotspots", "--stack", STACK)
+    file = homes.CHECKOUT / "out" / "flamegraph.html"
+    file.parent.mkdir(exist_ok=True)
+    demo.simulate(*gpuobs, "render", "--stack", STACK, "--output", str(file))
+    show(f"the flame graph: {file}")
 
     demo.heading("A second pulumi up changes nothing")
     demo.simulate(*up, "--expect-no-changes")

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 
 from contract.azure import grafana_scope
-from flamegraphs.errors import NotAuthorisedError, UsageError
+from flamegraphs.errors import NotSignedInError, UsageError
 from flamegraphs.sources.pyroscope import Server
 
 
@@ -57,8 +57,8 @@ class _AzureToken(httpx.Auth):
                 self._value = source.get_token(grafana_scope(os.environ)).token
             except AzureError as error:
                 first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason"
-                raise NotAuthorisedError(
-                    f"No Azure credential gives a token for Grafana: {first} To mend it, {SIGN_IN}."
+                raise NotSignedInError(
+                    f"No Azure credential gives a token for Grafana: {first} To fix it, {SIGN_IN}."
                 ) from error
             finally:
                 source.close()

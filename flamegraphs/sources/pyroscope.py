@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 import httpx
 
-from contract.agent import SAMPLE_TYPE, SAMPLE_UNIT, measures_allocations
+from contract.agent import LONGEST_QUERY_HOURS, SAMPLE_TYPE, SAMPLE_UNIT, measures_allocations
 from contract.json import as_list, as_object, as_objects, as_text, is_object, parse
 from flamegraphs import flamebearer, pprof
 from flamegraphs.errors import (
@@ -32,8 +32,7 @@ from flamegraphs.sources.selector import Filters, selector
 from flamegraphs.window import Window
 
 _SERVICE = "/querier.v1.QuerierService/"
-_LONGEST = timedelta(days=1)
-"""``limits.max_query_length`` of the server, as it comes."""
+_LONGEST = timedelta(hours=LONGEST_QUERY_HOURS)
 _LOOK_BACK = timedelta(days=7)
 """``limits.max_query_lookback`` of the server, as it comes."""
 _NOT_OFFERED = frozenset({404, 405, 415, 501})

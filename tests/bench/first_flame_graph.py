@@ -70,10 +70,9 @@ def measure(folder: Path) -> list[Step]:
     sim = Simulation(home, options)
     try:
         sim.up(STACK)
-        request = sim.pulumi("stack", "output", "signalCheck", "--json", "--stack", STACK).output
-        signal = sim.run("sh", "operations/run", "check-signal", stdin=request)
+        signal = sim.run("python", "-m", "gpuobs", "check", "--stack", STACK)
         if signal.returncode:
-            raise SystemExit(signal.stderr)
+            raise SystemExit(signal.stdout + signal.stderr)
         return critical(steps(as_objects(sim.control("GET", "timeline"))))
     finally:
         homes.stop(home)

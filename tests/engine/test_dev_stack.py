@@ -1,5 +1,7 @@
 """The shipped stack ``dev`` on the real engine: everything outside the cluster exists already."""
 
+import json
+
 import pytest
 
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
@@ -82,10 +84,20 @@ def test_the_data_flows_from_the_agent_to_grafana(dev: WholeLife) -> None:
 
 
 def test_the_flame_graph_shows_who_takes_the_memory(dev: WholeLife) -> None:
-    lines = dev.hotspots.splitlines()
-    heading = next(at for at, line in enumerate(lines) if line.startswith("attributed self"))
-    assert "55.1 GB" in lines[heading + 1]
-    assert "_allocate_kv_cache_tensors" in lines[heading + 1]
+    first = as_objects(as_object(json.loads(dev.hotspots))["functions"])[0]
+    assert first["attributedSelf"] == 55_100_000_000
+    assert "_allocate_kv_cache_tensors" in as_text(first["name"])
+
+
+def test_the_dashboard_is_written_for_the_stacks_own_sources(dev: WholeLife) -> None:
+    dashboard = as_object(json.loads(dev.dashboard))
+    assert dashboard["uid"] == "AdvancedGPUObservability"
+    chosen = {
+        as_text(dig(one, "current", "value"))
+        for one in as_objects(dig(dashboard, "templating", "list"))
+        if one["type"] == "datasource"
+    }
+    assert chosen == set(as_object(dev.outputs["dataSourceUids"]).values())
 
 
 def test_a_second_up_changes_nothing(dev: WholeLife) -> None:

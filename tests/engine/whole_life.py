@@ -21,9 +21,11 @@ class WholeLife:
     inside: JsonObject
     """Azure while the stack is up."""
     signal: str
-    """What the signal check says."""
+    """What ``check`` says."""
     hotspots: str
-    """What ``python -m flamegraphs hotspots`` says."""
+    """What ``hotspots --json`` says."""
+    dashboard: str
+    """What ``dashboard`` writes."""
     again: Outcome
     refresh: Outcome
     preview_after_refresh: Outcome
@@ -45,9 +47,10 @@ def live(sim: Simulation, stack: str) -> WholeLife:
     up = sim.up(stack)
     outputs = sim.outputs(stack)
     inside = sim.inspect()
-    request = sim.pulumi("stack", "output", "signalCheck", "--json", "--stack", stack).output
-    signal = sim.run("sh", "operations/run", "check-signal", stdin=request)
-    hotspots = sim.run("python", "-m", "flamegraphs", "hotspots", "--stack", stack)
+    gpuobs = ("python", "-m", "gpuobs")
+    signal = sim.run(*gpuobs, "check", "--stack", stack)
+    hotspots = sim.run(*gpuobs, "hotspots", "--stack", stack, "--json")
+    dashboard = sim.run(*gpuobs, "dashboard", "--stack", stack)
     again = sim.up(stack)
     refresh = sim.refresh(stack)
     preview_after_refresh = sim.preview(stack)
@@ -57,8 +60,9 @@ def live(sim: Simulation, stack: str) -> WholeLife:
         up=up,
         outputs=outputs,
         inside=inside,
-        signal=signal.stdout + signal.stderr,
-        hotspots=hotspots.stdout + hotspots.stderr,
+        signal=signal.stdout,
+        hotspots=hotspots.stdout,
+        dashboard=dashboard.stdout,
         again=again,
         refresh=refresh,
         preview_after_refresh=preview_after_refresh,

@@ -300,3 +300,13 @@ def test_without_a_credential_it_says_how_to_sign_in(azure: Azure, operations: O
     result = operations(Verb.CHECK_SIGNAL, request)
     assert result.exit_code == ExitCode.NOT_AUTHENTICATED
     assert_says(result.stderr, ["az login"])
+
+
+def test_waiting_does_not_hide_that_there_is_no_credential(
+    azure: Azure, operations: Operations
+) -> None:
+    request = SignalRequest(endpoint=azure.endpoint, pyroscope_uid=PYROSCOPE)
+    azure.settings(caller="")
+    result = operations(Verb.CHECK_SIGNAL, request, "--wait", "30")
+    assert result.exit_code == ExitCode.NOT_AUTHENTICATED
+    assert_says(result.stderr, ["az login"])

@@ -114,8 +114,9 @@ def test_the_exported_signal_check_is_a_request_of_the_operation() -> None:
 @pytest.mark.handles("started-earlier")
 def test_the_notes_say_what_is_not_recorded_and_what_to_do() -> None:
     text = " ".join(dev().exports["notes"])
-    for word in ("vLLM", "restarted", "symbols", "refresh off", "cuMemAllocAsync", "check-signal"):
+    for word in ("vLLM", "restarted", "symbols", "refresh off", "cuMemAllocAsync"):
         assert word in text, word
+    assert "python -m gpuobs check --stack dev --wait 300" in text
 
 
 def test_every_child_belongs_to_a_component_and_every_component_to_the_stack() -> None:

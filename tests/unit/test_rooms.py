@@ -9,19 +9,34 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("components", "contract", "dashboards", "flamegraphs", "infra", "operations", "simulator")
+ROOMS = (
+    "components",
+    "contract",
+    "dashboards",
+    "flamegraphs",
+    "gpuobs",
+    "infra",
+    "operations",
+    "simulator",
+)
 
 MAY_IMPORT = {
     "infra": {"components", "dashboards", "contract"},
     "components": {"contract"},
     "dashboards": {"contract"},
     "operations": {"contract"},
-    "flamegraphs": {"contract", "operations.credentials"},
+    "flamegraphs": {
+        "contract",
+        "operations.credentials",
+        "operations.errors",
+        "operations.stack_outputs",
+    },
+    "gpuobs": {"contract", "dashboards", "flamegraphs", "operations"},
     "contract": set[str](),
 }
 """Per room, the other rooms (or modules of them) that it may import."""
 
-WITHOUT_PULUMI = ("contract", "operations", "flamegraphs", "dashboards")
+WITHOUT_PULUMI = ("contract", "operations", "flamegraphs", "dashboards", "gpuobs")
 STATE_OF_THE_MACHINE = ("os", "pathlib", "socket", "subprocess", "urllib", "http", "time")
 """What a component or the contract has no business with: environment, files, network, waiting."""
 

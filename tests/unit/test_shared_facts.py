@@ -10,7 +10,7 @@ from contract import agent, azure, grafana
 from contract.azure import Role
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("components", "contract", "dashboards", "flamegraphs", "infra", "operations")
+PRODUCT = ("components", "contract", "dashboards", "flamegraphs", "gpuobs", "infra", "operations")
 
 SHARED_FACTS = {
     "type of AKS clusters": azure.MANAGED_CLUSTER,

@@ -1,0 +1,148 @@
+"""Parses the command line, runs the verb, and explains what failed.
+
+Verbs import what they need when they run, so that ``--help`` answers at once.
+"""
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from functools import partial
+
+from flamegraphs.errors import FlameGraphError
+from gpuobs.check import CHECK
+from gpuobs.dashboard import DASHBOARD
+from gpuobs.profiles import PROFILES
+from gpuobs.statuses import Status, of_operation, of_profile
+from gpuobs.verb import Verb
+from operations.errors import OperationError
+
+PROG = "python -m gpuobs"
+DEBUG_VARIABLE = "GPUOBS_DEBUG"
+
+VERBS = (CHECK, *PROFILES, DASHBOARD)
+
+_ROOMS = ("contract", "dashboards", "flamegraphs", "gpuobs", "operations")
+
+_SIGNING_IN = """\
+signing in:
+  --stack reads the stack's outputs with `pulumi`, in the project's folder. Grafana is asked as the
+  identity that deploys: the ARM_* variables, else `az login`.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one verb; the exit status (:class:`gpuobs.statuses.Status`)."""
+    try:
+        try:
+            return _run(arguments)
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (`head`, a pager) has seen enough; nothing more may be written to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Status.DONE
+    except KeyboardInterrupt:
+        return _failed(Status.INTERRUPTED, "interrupted")
+
+
+def _run(arguments: Sequence[str] | None) -> Status:
+    in_package = os.path.basename(sys.argv[0]) == "__main__.py"
+    options = parser(PROG if in_package else "gpuobs").parse_args(arguments)
+    try:
+        return options.verb.run(options)
+    except OperationError as error:
+        return _failed(of_operation(error.kind), str(error))
+    except FlameGraphError as error:
+        return _failed(of_profile(error), str(error))
+    except BrokenPipeError:
+        raise
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] in _ROOMS:
+            raise
+        return _failed(
+            Status.FAILED,
+            f"The package {error.name} is missing in {sys.executable}.\n"
+            "  fix: run it with the project's Python: . .venv/bin/activate (made by `python3 -m "
+            "venv .venv`), then pip install -r requirements.txt",
+        )
+    except Exception as error:
+        if os.environ.get(DEBUG_VARIABLE):
+            traceback.print_exc()
+        text = " ".join(str(error).split())[:300]
+        return _failed(
+            Status.FAILED,
+            f"unexpected {type(error).__name__} in {options.verb.name}: {text}\n"
+            f"  fix: run it again with {DEBUG_VARIABLE}=1 for the traceback, and report it",
+        )
+
+
+def _failed(status: Status, text: str) -> Status:
+    sys.stderr.write(f"error: {text}\n")
+    return status
+
+
+# ---- the parser ----
+
+
+def parser(prog: str = PROG, width: int | None = None) -> argparse.ArgumentParser:
+    """The parser of the whole command; ``width`` of its help is the terminal's where left out."""
+    formatter = partial(_Help, max_help_position=28, width=width)
+    top = argparse.ArgumentParser(
+        prog=prog,
+        usage="%(prog)s VERB [options]",
+        description=_description(),
+        epilog=_epilog(),
+        formatter_class=formatter,
+        allow_abbrev=False,
+    )
+    verbs = top.add_subparsers(
+        prog=prog, dest="name", required=True, metavar="VERB", help=argparse.SUPPRESS
+    )
+    for verb in VERBS:
+        one = verbs.add_parser(
+            verb.name,
+            usage=f"%(prog)s {verb.usage}",
+            description=verb.summary[0].upper() + verb.summary[1:] + ".",
+            epilog=_verb_epilog(verb),
+            formatter_class=formatter,
+            allow_abbrev=False,
+        )
+        verb.add_arguments(one)
+        one.set_defaults(verb=verb)
+    return top
+
+
+def _description() -> str:
+    lines = [
+        "GPU memory profiling on AKS: is it working, and which function takes the memory?",
+        "",
+        "verbs:",
+        *(f"  {verb.name:<11}{verb.summary}" for verb in VERBS),
+        "",
+        "Each verb explains itself: %(prog)s VERB --help",
+    ]
+    return "\n".join(lines)
+
+
+def _epilog() -> str:
+    statuses = "\n".join(f"  {status:>3}  {status.meaning}" for status in Status)
+    return f"{_SIGNING_IN}\nexit status:\n{statuses}\n"
+
+
+def _verb_epilog(verb: Verb) -> str:
+    examples = "\n".join(f"  %(prog)s {arguments}" for arguments in verb.examples)
+    parts = [verb.more, f"examples:\n{examples}\n", f"Exit statuses: {PROG} --help"]
+    return "\n".join(part for part in parts if part)
+
+
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help that reads the same on every version of Python, to stand in the documentation."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        # From Python 3.13 on the value stands once, behind all spellings; before, behind each.
+        value = self._format_args(action, action.dest.upper())
+        return f"{', '.join(action.option_strings)} {value}"
