@@ -27,8 +27,6 @@ MAX_NODES = 20_000
 MAX_DEPTH = 512
 _GROWN_WHOLE = 500_000
 """Frames of all stacks together."""
-_MAX_GROUPS = 64
-"""Nodes `NOT_DRAWN` below one parent: thousands of narrow siblings are more than one grey block."""
 
 
 @dataclass(frozen=True)
@@ -202,7 +200,7 @@ class _Growth:
         starts = np.flatnonzero(np.diff(parents, prepend=-1))
         ends = np.append(starts[1:], len(parents))
         sums = np.add.reduceat(totals, starts)
-        groups = np.minimum(np.minimum(sums // max(self.smallest, 1), ends - starts), _MAX_GROUPS)
+        groups = np.minimum(sums // max(self.smallest, 1), ends - starts)
         cuts = [starts]
         for many in np.flatnonzero(groups > 1).tolist():
             reached = np.cumsum(totals[starts[many] : ends[many]])

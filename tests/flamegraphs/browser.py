@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,8 @@ KEYS = {
     "ArrowRight": 39,
     "ArrowDown": 40,
     "Home": 36,
+    "End": 35,
+    "Tab": 9,
 }
 
 
@@ -89,13 +92,13 @@ class Page:
         while self.value("document.readyState") != "complete":
             pass
 
-    def show(self, width: int, height: int, *, dark: bool = False) -> None:
-        """Set the size of the window and what the user's system prefers."""
+    def show(self, width: int, height: int, *, dark: bool = False, scale: float = 1) -> None:
+        """Set the size of the window, how fine the screen is, and what the user prefers."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
             height=height,
-            deviceScaleFactor=1,
+            deviceScaleFactor=scale,
             mobile=False,
         )
         preference = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
@@ -103,7 +106,9 @@ class Page:
 
     def value(self, expression: str) -> object:
         """What an expression is worth in the page."""
-        answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in answer:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
         return cast("dict[str, object]", answer["result"]).get("value")
@@ -144,6 +149,31 @@ class Page:
         if click:
             for kind in ("mousePressed", "mouseReleased"):
                 self.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
+
+    def choose(self, selector: str, value: str) -> None:
+        """Choose an option of a list."""
+        self.value(
+            f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+            f"e.value = {json.dumps(value)}; e.dispatchEvent(new Event('change')); }})()"
+        )
+
+    def saved(self, selector: str, folder: Path) -> Path:
+        """Click what saves a file, and return the file once it is complete."""
+        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+        before = set(folder.iterdir())
+        self.point(selector, click=True)
+        until = time.monotonic() + 30
+        while time.monotonic() < until:
+            done = [f for f in folder.iterdir() if f not in before and f.suffix != ".crdownload"]
+            if done and done[0].stat().st_size:
+                return done[0]
+            time.sleep(0.05)
+        raise AssertionError(f"{selector} has saved nothing")
+
+    def printed(self) -> bytes:
+        """What the browser prints, as PDF."""
+        answer = self.call("Page.printToPDF", preferCSSPageSize=True)
+        return base64.b64decode(str(answer["data"]))
 
     def screenshot(self, file: Path) -> None:
         """Write what is seen as PNG."""

@@ -1,73 +1,21 @@
 """The page in a real browser: what is seen, found, focused and reached with the keyboard."""
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
 import pytest
 
-from flamegraphs.hotspots import hotspots
-from flamegraphs.render import html
-from flamegraphs.tree import trees
-from tests.flamegraphs.browser import Page, browser
-from tests.flamegraphs.profiles import Stacks, profile_of
+from tests.flamegraphs.browser import Page
+from tests.flamegraphs.pages import (
+    LABEL,
+    block,
+    colour,
+    focused,
+    page_of,
+)
+from tests.flamegraphs.profiles import Stacks
 
 pytestmark = pytest.mark.browser
-
-STACKS: Stacks = [
-    (["0x7f1", "GPUModelRunner > _allocate_kv_cache_tensors", "Worker > init", "main"], 55 * 10**9),
-    (["libcuda.so+0x1", "Linear > load", "Worker > init", "main"], 20 * 10**9),
-    (["Linear > load", "Linear > load", "main"], 5 * 10**9),
-    (["</script><img src=x onerror=alert(1)>", "main"], 10**9),
-    (["{{data}}", "main"], 10**9),
-]
-
-LABEL = """Object.fromEntries([...document.querySelectorAll('[role=treeitem]')]
-    .map(e => [e.getAttribute('aria-label').split(': total')[0], e.textContent]))"""
-
-
-def page_of(*sides: Stacks, comparison: bool = False, notes: Sequence[str] = ("A note.",)) -> bytes:
-    """A page of one profile, or of several over one shape."""
-    profiles = [profile_of(stacks) for stacks in sides]
-    names = ("before", "after") if comparison else ("malloc", "other")
-    page = html.Page(
-        title="GPU memory <of> a test",
-        sides=[
-            html.Side(name, drawn, hotspots(profile))
-            for name, drawn, profile in zip(names, trees(profiles), profiles, strict=False)
-        ],
-        facts=[{"window": "one hour", "selector": '{a="<b>"}'}] * len(sides),
-        notes=notes,
-        binary=False,
-        is_comparison=comparison,
-    )
-    return b"".join(html.write(page))
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
-    with browser(tmp_path_factory.mktemp("chromium")) as page:
-        yield page
-
-
-@pytest.fixture
-def page(chromium: Page, tmp_path: Path) -> Iterator[Page]:
-    """The page of `STACKS`, with native code shown as it was recorded."""
-    file = tmp_path / "flame.html"
-    file.write_bytes(page_of(STACKS))
-    chromium.show(1200, 900)
-    chromium.errors.clear()
-    chromium.open(file.as_uri() + "#native=shown")
-    yield chromium
-    assert chromium.errors == []
-
-
-def block(name: str) -> str:
-    return f"[role=treeitem][aria-label^='{name}:']"
-
-
-def focused(page: Page) -> str:
-    return str(page.value("document.activeElement.getAttribute('aria-label')")).split(":")[0]
 
 
 def test_nothing_is_asked_from_the_network(page: Page) -> None:
@@ -131,18 +79,6 @@ def test_hovering_tells_total_and_self(page: Page) -> None:
     assert "Self 0 B" in page.text("#tip")
     assert "Only leads to others" in page.text("#tip")
     assert "total 75.0 GB (91.5 %), self 0 B" in page.text("#status")
-
-
-def colour(page: Page, name: str) -> object:
-    """The colour that is painted at the left edge of a block."""
-    return page.value(
-        f"""(() => {{
-        const canvas = document.querySelector('#canvas'), edge = canvas.getBoundingClientRect();
-        const box = document.querySelector("{block(name)}").getBoundingClientRect();
-        const copy = new OffscreenCanvas(1, 1).getContext('2d', {{willReadFrequently: true}});
-        copy.drawImage(canvas, edge.left - box.left - 2, edge.top - box.top - 3);
-        return copy.getImageData(0, 0, 1, 1).data.join(); }})()"""
-    )
 
 
 def test_native_frames_have_a_colour_of_their_own(page: Page) -> None:
@@ -228,3 +164,21 @@ def test_a_narrow_window_still_shows_the_graph(page: Page) -> None:
     page.value("dispatchEvent(new Event('resize'))")
     assert page.value("document.documentElement.scrollWidth <= innerWidth")
     assert page.value(f'document.querySelector("{block("main")}").clientWidth > 250')
+
+
+def test_every_control_has_a_name_and_takes_the_keyboard(page: Page) -> None:
+    controls = "button, input, select, summary, nav, [role=tree], [role=region]"
+    unnamed = page.value(
+        f"""[...document.querySelectorAll('{controls}')].filter(e => !(e.textContent.trim()
+            || e.getAttribute('aria-label') || e.labels?.length)).map(e => e.outerHTML)"""
+    )
+    assert unnamed == []
+    page.value("document.activeElement.blur()")
+    reached: list[str] = []
+    for _ in range(40):
+        page.press("Tab")
+        reached.append(
+            str(page.value("document.activeElement.id || document.activeElement.className"))
+        )
+    assert {"search", "turn", "theme", "hide", "item", "name"} <= set(reached)
+    assert page.value("document.querySelector('#status').getAttribute('aria-live')") == "polite"

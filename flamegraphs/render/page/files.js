@@ -1,6 +1,7 @@
 // Files that the page writes: pictures of what is shown, and the stacks for other viewers.
 
 const LARGEST = 16_384; // pixels of a side that every browser can hold
+const BAND = 50 * ROW;
 
 function save(blob, ending) {
   const link = document.createElement("a");
@@ -61,11 +62,11 @@ function svgText(svg) {
 function saveImage(picture, width, rows) {
   const height = rows * ROW;
   const scale = Math.min(2, LARGEST / width, LARGEST / height);
-  const canvas = Object.assign(document.createElement("canvas"), { width: width * scale, height: height * scale });
-  const context = canvas.getContext("2d");
-  context.scale(scale, scale);
-  context.fillStyle = picture.palette.card;
-  context.fillRect(0, 0, width, height);
-  paint(context, picture, 0, height);
+  const canvas = Object.assign(document.createElement("canvas"), { width: Math.floor(width * scale), height: Math.floor(height * scale) });
+  const context = canvas.getContext("2d", { alpha: false });
+  // In bands, each of whole pixels.
+  for (let from = 0; from < height; from += BAND) {
+    paint(context, picture, from, Math.min(height, from + BAND), Math.round(from * scale), scale);
+  }
   canvas.toBlob((blob) => save(blob, "png"), "image/png");
 }

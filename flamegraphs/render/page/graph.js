@@ -43,7 +43,7 @@ class Graph {
     }
     this.rows = bottom - top + 1;
     this.picture = {
-      blocks, top, palette: state.palette,
+      blocks, first: top, palette: state.palette,
       pivot: scene.parts.length > 1 ? 0 : null,
       lookOf: appearance(state, scene),
       marked: found && ((id) => found[id % 2].marked[nodeOf(id)] === 1),
@@ -73,11 +73,7 @@ class Graph {
       this.canvas.style.height = `${height}px`;
     }
     const context = this.canvas.getContext("2d", { alpha: false });
-    context.setTransform(scale, 0, 0, scale, 0, 0);
-    context.fillStyle = this.picture.palette.card;
-    context.fillRect(0, 0, width, height);
-    context.translate(0, -scrollTop);
-    paint(context, this.picture, scrollTop, scrollTop + height);
+    paint(context, this.picture, scrollTop, scrollTop + height, 0, scale);
   }
 
   /** The picture of everything, for files and for paper. */
@@ -89,12 +85,12 @@ class Graph {
     const box = this.canvas.getBoundingClientRect();
     const x = event.clientX - box.left, y = event.clientY - box.top + this.frame.scrollTop;
     if (x < 0 || x >= this.width || y < 0) return null;
-    return blockAt(this.scene, this.focus, Math.floor(y / ROW) + this.picture.top, x, this.width);
+    return blockAt(this.scene, this.focus, Math.floor(y / ROW) + this.picture.first, x, this.width);
   }
 
   box(id) {
     const box = boxOf(this.scene, this.focus, id, this.width);
-    return box && { left: box.x, top: (box.row - this.picture.top) * ROW, width: Math.max(box.w, 2) };
+    return box && { left: box.x, top: (box.row - this.picture.first) * ROW, width: Math.max(box.w, 2) };
   }
 
   highlight(id) {

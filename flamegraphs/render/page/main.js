@@ -3,6 +3,7 @@
 const state = stateFrom(location.hash);
 let scene = null;
 let search = null;
+let drawn = ""; // what the table was made of
 let found = null; // the matches, one part of the scene after another
 
 const table = new Table({
@@ -40,7 +41,9 @@ function draw(scrolled = false) {
   search = searchFor(state.search);
   found = search && scene.parts.map((part) => matching(part.tree, search.hits));
   graph.update(state, scene, found, (id) => describe(state, scene, id), scrolled);
-  table.update(state, search?.hits);
+  const listed = [state.type, state.search, state.sort, state.palette.theme].join("\n");
+  if (listed !== drawn) table.update(state, search?.hits);
+  drawn = listed;
   drawControls();
   drawPath();
   say(state.focused || null);

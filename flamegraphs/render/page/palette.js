@@ -6,15 +6,13 @@ const BLOCKS = {
   light: {
     card: "#ffffff",
     named: ["#f6a86b", "#f3bd7e", "#f0a084", "#f2cf8d", "#e9ab90", "#f8bf93", "#ecb864", "#f5ad95"],
-    kinds: { 1: "#a9c1dd", 2: "#dcdce1", 3: "#c9c9d0", 4: "#d3bfe0", 5: "#e3e5e9", 6: "#ddd8cf", 7: "#c9c9d0" },
-    other: "#ece8e0",
+    kinds: { 1: "#a9c1dd", 2: "#dcdce1", 3: "#c9c9d0", 4: "#d3bfe0", 5: "#e3e5e9", 6: "#e4ddd2", 7: "#c9c9d0" },
     match: "#b0005a",
   },
   dark: {
     card: "#1d2024",
     named: ["#a4571f", "#8f6327", "#a04c34", "#7f6a26", "#8d5543", "#9e6236", "#8b6414", "#9c5645"],
     kinds: { 1: "#3f5f86", 2: "#4a4c53", 3: "#585a62", 4: "#694e80", 5: "#3a3f46", 6: "#4b473f", 7: "#585a62" },
-    other: "#3b3833",
     match: "#ff9ecb",
   },
 };
@@ -26,6 +24,8 @@ const CHANGES = {
 /** The least change of each step, of what was there before. */
 const STEPS = [0.01, 0.1, 0.5];
 
+/** How far the colour of a block that stands for several functions is from that of one. */
+const GATHERED = 0.6;
 const NORMAL = 0, ABOVE = 1, DIMMED = 2;
 const FADES = [0, 0.45, 0.72];
 
@@ -62,16 +62,16 @@ const inkOn = (fill) => (contrast(fill, "#000000") >= contrast(fill, "#ffffff") 
 /** The fill and the ink of every tone in every state, for a theme. */
 function paletteOf(theme) {
   const colours = BLOCKS[theme];
-  const tones = [...colours.named, ...[1, 2, 3, 4, 5, 6, 7].map((kind) => colours.kinds[kind]), colours.other, ...CHANGES[theme]];
+  const tones = [...colours.named, ...[1, 2, 3, 4, 5, 6, 7].map((kind) => colours.kinds[kind]), ...colours.named.map((colour) => mixed(colour, colours.kinds[REST], GATHERED)), ...CHANGES[theme]];
   const shades = FADES.map((fade) => tones.map((tone) => {
     const fill = mixed(tone, colours.card, fade);
     return { fill, ink: inkOn(fill) };
   }));
-  return { shades, match: colours.match, card: colours.card };
+  return { theme, shades, match: colours.match, card: colours.card };
 }
 
-const OTHER_TONE = HUES + 7;
-const FIRST_CHANGE = OTHER_TONE + 1;
-/** The tone of a block of a kind; neighbours that stand for several functions take turns. */
-const toneOfKind = (kind, hue, odd) => (kind === NAMED ? hue : kind === REST && odd ? OTHER_TONE : HUES - 1 + kind);
+const FIRST_GATHERED = HUES + 7;
+const FIRST_CHANGE = FIRST_GATHERED + HUES;
+/** The tone of a block of a kind; one that stands for several functions has a pale hue of its own. */
+const toneOfKind = (kind, hue) => (kind === NAMED ? hue : kind === REST ? FIRST_GATHERED + hue : HUES - 1 + kind);
 const toneOfChange = (before, after) => FIRST_CHANGE + stepOf(before, after);
