@@ -35,19 +35,16 @@ class Graph {
     this.describe = describe;
     this.width = this.frame.clientWidth;
     this.focus = state.focused;
-    const blocks = placed(scene, this.focus, this.width);
+    this.found = found;
+    this.picture = this.pictureOf(this.width);
+    const { blocks } = this.picture;
     let top = Infinity, bottom = 0;
     for (const row of blocks.row) {
       if (row < top) top = row;
       if (row > bottom) bottom = row;
     }
     this.rows = bottom - top + 1;
-    this.picture = {
-      blocks, first: top, palette: state.palette,
-      pivot: scene.parts.length > 1 ? 0 : null,
-      lookOf: appearance(state, scene),
-      marked: found && ((id) => found[id % 2].marked[nodeOf(id)] === 1),
-    };
+    this.picture.first = this.first = top;
     if (!boxOf(scene, this.focus, this.current, this.width)) this.current = this.focus;
     element("sheet").style.height = `${this.rows * ROW}px`;
     this.frame.style.height = `${Math.min(this.rows * ROW, state.room) + 2}px`;
@@ -76,9 +73,17 @@ class Graph {
     paint(context, this.picture, scrollTop, scrollTop + height, 0, scale);
   }
 
-  /** The picture of everything, for files and for paper. */
-  whole(palette) {
-    return [{ ...this.picture, palette: palette ?? this.picture.palette }, this.width, this.rows];
+  /** All that is to be painted of the state, at a width. */
+  pictureOf(width) {
+    const { state, scene, found } = this;
+    return {
+      blocks: placed(scene, this.focus, width),
+      first: this.first,
+      palette: state.palette,
+      pivot: scene.parts.length > 1 ? 0 : null,
+      lookOf: appearance(state, scene),
+      marked: found && ((id) => found[id % 2].marked[nodeOf(id)] === 1),
+    };
   }
 
   at(event) {

@@ -1,5 +1,7 @@
 // Brings the parts together: the state, what changes it, and what is drawn of it.
 
+const PAPER = 1400; // pixels that a page of paper is wide
+
 const state = stateFrom(location.hash);
 let scene = null;
 let search = null;
@@ -82,8 +84,8 @@ function drawPath() {
 
 function say(id) {
   const status = element("status");
-  element("actions").hidden = id === null || id === undefined;
-  if (id === null || id === undefined) { status.replaceChildren(); return; }
+  element("actions").hidden = id === null;
+  id ??= 0; // of nothing in particular, the whole
   const part = partOf(scene, id), node = nodeOf(id);
   const name = names[part.tree.name[node]];
   const focus = nodeOf(state.focused);
@@ -163,8 +165,8 @@ function back() {
 }
 
 const SAVED = {
-  svg: () => saveText(svgText(svgOf(...graph.whole(), (id) => describe(state, scene, id))), "image/svg+xml", "svg"),
-  png: () => saveImage(...graph.whole()),
+  svg: () => saveText(svgText(svgOf(graph.picture, graph.width, graph.rows, (id) => describe(state, scene, id))), "image/svg+xml", "svg"),
+  png: () => saveImage(graph.picture, graph.width, graph.rows),
   speedscope: () => saveText(speedscopeText(wholeTree(state), state), "application/json", "speedscope.json"),
   folded: () => saveText(foldedText(wholeTree(state)), "text/plain", "folded"),
 };
@@ -237,11 +239,15 @@ function theme(name) {
 prefersDark.addEventListener("change", (event) => theme(event.matches ? "dark" : "light"));
 element("theme").addEventListener("click", () => theme(document.documentElement.dataset.theme === "dark" ? "light" : "dark"));
 
+// Paper is light, of one width, and shows the whole height.
 addEventListener("beforeprint", () => {
-  const picture = graph.whole(paletteOf("light"));
-  element("print").replaceChildren(svgOf(...picture, (id) => describe(state, scene, id)));
+  const shown = state.palette;
+  state.palette = paletteOf("light");
+  drawLegend();
+  element("print").replaceChildren(svgOf(graph.pictureOf(PAPER), PAPER, graph.rows, (id) => describe(state, scene, id)));
+  state.palette = shown;
 });
-addEventListener("afterprint", () => element("print").replaceChildren());
+addEventListener("afterprint", () => { element("print").replaceChildren(); drawLegend(); });
 
 // ---- the beginning ----
 

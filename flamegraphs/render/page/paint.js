@@ -137,7 +137,7 @@ function svgOf(picture, width, rows, describe) {
   const { blocks, first, lookOf, marked, palette } = picture;
   const height = rows * ROW;
   const svg = svgElement("svg", {
-    viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": data.title,
+    viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": data.title, preserveAspectRatio: "xMidYMin meet",
     "font-family": "DejaVu Sans Mono, Menlo, Consolas, monospace", "font-size": FONT_SIZE - 0.5,
   });
   svg.append(svgElement("rect", { width, height, fill: palette.card }));
