@@ -76,24 +76,63 @@ def trees(profiles: Sequence[Profile], max_nodes: int = MAX_NODES) -> list[Tree]
 
     Raises `UsageError` for negative values, which have no width.
     """
-    profiles = common_functions(profiles)
-    frames, offsets, values = _all(profiles)
-    if (values < 0).any():
-        raise UsageError("The profile has negative values (a difference?), which cannot be drawn.")
-    functions = len(profiles[0].functions)
-    weights = _weights(profiles, values, offsets)
-    whole = int(weights.sum())
-    # Narrow blocks are kept to zoom into where the tree can be grown whole and they fit.
-    smallest = 0 if len(frames) <= _GROWN_WHOLE else whole // max_nodes
-    grown = _Growth(functions, smallest, whole).grow(frames, offsets, weights)
-    # The root and what is not drawn remain even where nothing else fits.
-    while len(grown.parent) > max_nodes and smallest <= whole:
-        widths = np.array(grown.weight)
-        wide_enough = int(np.partition(widths, -max_nodes)[-max_nodes])
-        # Many nodes may be equally wide: go up by a quarter at least.
-        smallest = max(smallest * 5 // 4 + 1, wide_enough)
-        grown = _Growth(functions, smallest, whole).grow(frames, offsets, weights)
-    return _measured(profiles, grown, values)
+    return _Paths.of(profiles).trees(max_nodes, from_leaf=False)
+
+
+def trees_both_ways(
+    profiles: Sequence[Profile], max_nodes: int = MAX_NODES
+) -> tuple[list[Tree], list[Tree] | None]:
+    """Build `trees`, and those from the leaves to the roots where the first are not all of it.
+
+    From trees that have every path, the others can be made; from those that are cut, what allocates
+    is often just what was cut off.
+    """
+    paths = _Paths.of(profiles)
+    drawn = paths.trees(max_nodes, from_leaf=False)
+    is_cut = any(node.function == NOT_DRAWN for node in drawn[0].nodes)
+    return drawn, paths.trees(max_nodes, from_leaf=True) if is_cut else None
+
+
+@dataclass(frozen=True)
+class _Paths:
+    """All samples of all profiles, one after another."""
+
+    profiles: Sequence[Profile]
+    frames: FrameArray
+    offsets: IntArray
+    values: IntArray
+    weights: IntArray
+    """What decides which paths are wide enough to be drawn."""
+
+    @classmethod
+    def of(cls, profiles: Sequence[Profile]) -> "_Paths":
+        profiles = common_functions(profiles)
+        frames, offsets, values = _all(profiles)
+        if (values < 0).any():
+            raise UsageError(
+                "The profile has negative values (a difference?), which cannot be drawn."
+            )
+        return cls(profiles, frames, offsets, values, _weights(profiles, values, offsets))
+
+    def trees(self, max_nodes: int, *, from_leaf: bool) -> list[Tree]:
+        """Grow one shape for all profiles, and measure each in it."""
+        whole = int(self.weights.sum())
+        # Narrow blocks are kept to zoom into where the tree can be grown whole and they fit.
+        smallest = 0 if len(self.frames) <= _GROWN_WHOLE else whole // max_nodes
+        grown = self._grow(smallest, whole, from_leaf)
+        # The root and what is not drawn remain even where nothing else fits.
+        while len(grown.parent) > max_nodes and smallest <= whole:
+            widths = np.array(grown.weight)
+            wide_enough = int(np.partition(widths, -max_nodes)[-max_nodes])
+            # Many nodes may be equally wide: go up by a quarter at least.
+            smallest = max(smallest * 5 // 4 + 1, wide_enough)
+            grown = self._grow(smallest, whole, from_leaf)
+        return _measured(self.profiles, grown, self.values)
+
+    def _grow(self, smallest: int, whole: int, from_leaf: bool) -> "_Growth":
+        growth = _Growth(len(self.profiles[0].functions), smallest, whole)
+        growth.grow(self.frames, self.offsets, self.weights, from_leaf)
+        return growth
 
 
 def _all(profiles: Sequence[Profile]) -> tuple[FrameArray, IntArray, IntArray]:
@@ -116,7 +155,7 @@ def _samples_of(profiles: Sequence[Profile]) -> list[slice]:
 
 
 def _weights(profiles: Sequence[Profile], values: IntArray, offsets: IntArray) -> IntArray:
-    """What decides which paths are wide enough to be drawn.
+    """The width of each sample among those of all.
 
     Bytes are not added to counts: each unit has the same say.
     """
@@ -143,7 +182,9 @@ class _Growth:
         self.gathered = {0: (NOT_DRAWN, 0)}
         self.ends: IntArray = np.zeros(0, np.int64)
 
-    def grow(self, frames: FrameArray, offsets: IntArray, weights: IntArray) -> "_Growth":
+    def grow(
+        self, frames: FrameArray, offsets: IntArray, weights: IntArray, from_leaf: bool
+    ) -> None:
         """Add one level after another; samples end in nodes wide enough, or in gathered ones."""
         samples = np.flatnonzero(weights)
         self.ends = np.zeros(len(weights), np.int64)
@@ -151,7 +192,8 @@ class _Growth:
         depth = 0
         while len(samples):
             depth += 1
-            frame = frames[offsets[samples + 1] - depth].astype(np.int64)
+            at = offsets[samples] + depth - 1 if from_leaf else offsets[samples + 1] - depth
+            frame = frames[at].astype(np.int64)
             if depth > MAX_DEPTH:
                 frame[:] = self.functions
             keys, group = np.unique(node_of * (self.functions + 1) + frame, return_inverse=True)
@@ -163,7 +205,6 @@ class _Growth:
             lengths = offsets[samples + 1] - offsets[samples]
             going = drawn[group] & (lengths > depth)
             samples, node_of = samples[going], node_of[going]
-        return self
 
     def _add_level(
         self, depth: int, keys: IntArray, totals: IntArray

@@ -44,6 +44,8 @@ class Side:
     name: str
     tree: Tree
     found: Hotspots
+    inverted: Tree | None = None
+    """From the leaves to the roots, where ``tree`` does not have every path."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ def _data(page: Page) -> dict[str, object]:
     names = _Names()
     nodes = [names.of_node(first, node) for node in first.nodes]
     rows = [{_key(row): row for row in side.found.rows} for side in page.sides]
+    inverted = _inverted(page.sides, names)
     functions = {key: names.of(*key) for side in rows for key in side}
     return {
         "title": printable(page.title),
@@ -125,9 +128,21 @@ def _data(page: Page) -> dict[str, object]:
             }
             for side, mine in zip(page.sides, rows, strict=True)
         ],
+        "inverted": inverted,
         "names": [printable(name) for name, _ in names.places],
         "kinds": [labels.KINDS.index(kind) for _, kind in names.places],
         "hues": [labels.hue(name) for name, _ in names.places],
+    }
+
+
+def _inverted(sides: Sequence[Side], names: "_Names") -> dict[str, object] | None:
+    first = sides[0].inverted
+    if first is None:
+        return None
+    return {
+        "parent": [node.parent for node in first.nodes],
+        "name": [names.of_node(first, node) for node in first.nodes],
+        "own": [[node.own for node in side.inverted.nodes] for side in sides if side.inverted],
     }
 
 

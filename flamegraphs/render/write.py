@@ -13,6 +13,7 @@ from flamegraphs.profile import Profile
 if TYPE_CHECKING:
     from flamegraphs.diff import Diff
     from flamegraphs.hotspots import Hotspots
+    from flamegraphs.render.html import Side
 
 _ENDINGS = {
     ".svg": "svg",
@@ -23,6 +24,8 @@ _ENDINGS = {
 }
 OTHER_TYPES_UP_TO = 200_000
 """Stacks of a file of which a page has every sample type: each costs as much as the first."""
+INVERTED_UP_TO = 500_000
+"""Stacks of which a page gets an exact inverted tree, which costs as much as the other one."""
 
 
 def format_of(output: str) -> str:
@@ -114,23 +117,33 @@ def _page(profile: Profile, title: str, gpu_memory: int, binary: bool) -> Iterat
     from flamegraphs import report
     from flamegraphs.hotspots import hotspots
     from flamegraphs.render import html
-    from flamegraphs.tree import trees
 
     others = [other for other in profile.others if _drawable(other)]
     found = [hotspots(one) for one in (profile, *others)]
-    drawn = trees([one.profile for one in found])
+    sides = _sides([one.profile.sample_type for one in found], found)
     return html.write(
         html.Page(
             title,
-            [
-                html.Side(one.profile.sample_type, tree, one)
-                for tree, one in zip(drawn, found, strict=True)
-            ],
+            sides,
             [report.header(one, binary=binary) for one in found],
             report.warnings(found[0], gpu_memory, binary=binary) + _left_out(profile, others),
             binary,
         )
     )
+
+
+def _sides(names: Sequence[str], found: Sequence["Hotspots"]) -> "list[Side]":
+    from flamegraphs.render.html import Side
+    from flamegraphs.tree import trees, trees_both_ways
+
+    profiles = [one.profile for one in found]
+    inverted = None
+    if sum(len(profile.stacks) for profile in profiles) <= INVERTED_UP_TO:
+        drawn, inverted = trees_both_ways(profiles)
+    else:
+        drawn = trees(profiles)
+    others = inverted or [None] * len(drawn)
+    return [Side(*side) for side in zip(names, drawn, found, others, strict=True)]
 
 
 def _drawable(other: Profile) -> bool:
@@ -166,12 +179,11 @@ def _comparison_parts(
             f"A comparison cannot be written as {chosen}; choose html, svg or folded with "
             "--format or the ending of --output."
         )
-    from flamegraphs.tree import trees
-
-    old, new = trees([before.profile, after.profile])
     if chosen == "svg":
         from flamegraphs.render import svg
+        from flamegraphs.tree import trees
 
+        old, new = trees([before.profile, after.profile])
         return svg.write(new, title, binary=binary, before=old)
     from flamegraphs import report
     from flamegraphs.diff import growth_text
@@ -186,7 +198,7 @@ def _comparison_parts(
         "after": _side(report.header(after, binary=binary)),
         "change": growth_text(found),
     }
-    sides = [html.Side("before", old, before), html.Side("after", new, after)]
+    sides = _sides(["before", "after"], [before, after])
     return html.write(html.Page(title, sides, [facts], notes, binary, is_comparison=True))
 
 

@@ -113,6 +113,13 @@ class Page:
             raise AssertionError(f"{expression}: {answer['exceptionDetails']}")
         return cast("dict[str, object]", answer["result"]).get("value")
 
+    def wait(self, expression: str) -> None:
+        """Wait until an expression holds in the page."""
+        until = time.monotonic() + 30
+        while not self.value(expression):
+            assert time.monotonic() < until, f"never true: {expression}"
+            time.sleep(0.02)
+
     def text(self, selector: str) -> str:
         """The text of the first element a selector finds."""
         return str(self.value(f"document.querySelector({json.dumps(selector)}).textContent"))

@@ -1,13 +1,12 @@
 """Pages to look at in the browser, and what is seen on them."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import cast
 
 from flamegraphs.hotspots import hotspots
 from flamegraphs.render import html
-from flamegraphs.tree import trees
+from flamegraphs.tree import MAX_NODES, trees_both_ways
 from tests.flamegraphs.browser import Page
 from tests.flamegraphs.profiles import Stacks, profile_of
 
@@ -37,18 +36,19 @@ AFTER: Stacks = [
 ]
 
 
-def page_of(*sides: Stacks, comparison: bool = False, notes: Sequence[str] = ("A note.",)) -> bytes:
+def page_of(*sides: Stacks, comparison: bool = False, max_nodes: int = MAX_NODES) -> bytes:
     """A page of one profile, or of several over one shape."""
     profiles = [profile_of(stacks) for stacks in sides]
     names = ("before", "after") if comparison else ("malloc", "other")
+    drawn, inverted = trees_both_ways(profiles, max_nodes)
     page = html.Page(
         title="GPU memory <of> a test",
         sides=[
-            html.Side(name, drawn, hotspots(profile))
-            for name, drawn, profile in zip(names, trees(profiles), profiles, strict=False)
+            html.Side(name, drawn[place], hotspots(profile), inverted[place] if inverted else None)
+            for place, (name, profile) in enumerate(zip(names, profiles, strict=False))
         ],
         facts=[{"window": "one hour", "selector": '{a="<b>"}'}] * len(sides),
-        notes=notes,
+        notes=["A note & more."],
         binary=False,
         is_comparison=comparison,
     )

@@ -115,9 +115,9 @@ def test_a_name_is_copied_from_a_block_and_from_the_table(page: Page) -> None:
     page.call("Page.bringToFront")
     page.point(block("Worker.init"), click=True)
     page.press("c")
-    assert page.text("#status") == "Copied Worker.init"
+    page.wait("document.querySelector('#status').textContent === 'Copied Worker.init'")
     assert page.value("navigator.clipboard.readText()") == "Worker.init"
     page.point("#rows tr td:last-child button:last-child", click=True)
-    assert page.value("navigator.clipboard.readText()") == (
-        "GPUModelRunner._allocate_kv_cache_tensors"
-    )
+    allocates = "GPUModelRunner._allocate_kv_cache_tensors"
+    page.wait(f"document.querySelector('#status').textContent === 'Copied {allocates}'")
+    assert page.value("navigator.clipboard.readText()") == allocates

@@ -83,6 +83,30 @@ def test_the_inverted_graph_leads_from_what_allocates_to_its_callers(
     assert page.value("location.hash") == ""
 
 
+def test_the_inverted_graph_of_a_page_that_is_cut_is_exact_about_what_allocates(
+    chromium: Page, tmp_path: Path
+) -> None:
+    wide: Stacks = [
+        (["libcuda.so+0x1", f"leaf{n % 3}", "<interpreter trampoline>", f"f{n}", "main"], 1)
+        for n in range(600)
+    ]
+    content = page_of([*wide, (["<unknown>", "0x7f2"], 40)], max_nodes=90)
+    page = open_page(chromium, tmp_path, content, "view=inverted")
+    found = figures(page)
+    assert found["all"]["total"] == 640
+    for name, total in (("leaf0", 200), ("leaf1", 200), ("leaf2", 200), ("(unresolved)", 40)):
+        assert found[name] == {"blocks": 1, "total": total, "self": found[name]["self"]}
+    assert "the table has every function" in page.text("#overhead")
+    page.press("h")
+    assert figures(page)["libcuda.so+0x1"]["total"] == 600
+    # What a page that is cut has of one function is said.
+    page.value("location.hash = 'view=sandwich&function=leaf0'")
+    page.wait(
+        "/below leaf0 .\\d+ B of 200 B: the rest/.test(document.querySelector('#path').textContent)"
+    )
+    assert page.errors == []
+
+
 def test_callers_stand_above_and_callees_below_one_function(chromium: Page, tmp_path: Path) -> None:
     page = open_page(chromium, tmp_path, page_of(RECURSION), "view=sandwich&function=f")
     boxes = cast(

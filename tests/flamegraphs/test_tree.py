@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flamegraphs.errors import UsageError
-from flamegraphs.tree import MAX_DEPTH, NOT_DRAWN, Tree, tree, trees
+from flamegraphs.tree import MAX_DEPTH, NOT_DRAWN, Tree, tree, trees, trees_both_ways
 from tests.flamegraphs.profiles import Stacks, profile_of, stacks, stacks_of
 
 
@@ -81,6 +81,16 @@ def test_thousands_of_equally_wide_blocks_still_end_below_the_limit() -> None:
     drawn = tree(profile_of([([f"f{n}"], 1) for n in range(3_000)]), 1_000)
     assert len(drawn.nodes) <= 1_000
     assert drawn.nodes[0].total == 3_000
+
+
+def test_a_tree_that_is_cut_comes_with_one_from_the_leaves() -> None:
+    wide: Stacks = [([f"leaf{n % 3}", f"f{n}", "main"], 1) for n in range(900)]
+    (drawn,), inverted = trees_both_ways([profile_of(wide)], 100)
+    assert inverted is not None
+    assert "leaf0" not in {drawn.name(node) for node in drawn.nodes}
+    first = {inverted[0].name(n): n.total for n in inverted[0].nodes if n.depth == 1}
+    assert first == {"leaf0": 300, "leaf1": 300, "leaf2": 300}
+    assert trees_both_ways([profile_of(wide)])[1] is None, "it can be made of the whole tree"
 
 
 def test_a_stack_deeper_than_any_screen_is_cut_and_its_value_kept() -> None:

@@ -62,7 +62,7 @@ function drawControls() {
   if (element("search").value !== state.search) element("search").value = state.search;
   element("found").textContent = foundText(state, scene, search);
   element("reset").disabled = !state.focused && !search && state.view === "flame";
-  element("overhead").textContent = overheadText(state);
+  element("overhead").textContent = gatheredText(state) + overheadText(state);
   element("facts").replaceChildren(...data.facts[data.diff ? 0 : state.type].map(([name, text]) =>
     made("div", {}, made("dt", { textContent: name }), made("dd", {}, made("bdi", { textContent: text })))));
 }
@@ -72,7 +72,7 @@ function drawPath() {
   const path = pathTo(part, nodeOf(state.focused)).map((node) => idOf(part, node));
   const nameOf = (id) => names[part.tree.name[nodeOf(id)]];
   if (path.length < 2) {
-    const hint = state.view === "sandwich" ? `Callers above and callees below ${names[state.fn]}` : "Choose a block to focus on it.";
+    const hint = state.view === "sandwich" ? sandwichText(state, scene) : "Choose a block to focus on it.";
     element("path").replaceChildren(hint);
     return;
   }

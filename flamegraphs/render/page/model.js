@@ -114,6 +114,19 @@ function withoutOverhead(tree, kinds, unresolved, widthOf) {
   return trie.tree(widthOf);
 }
 
+/** The same of a tree from the ends of the stacks, which begin with what is left out. */
+function invertedWithoutOverhead(tree, kinds, unresolved, widthOf) {
+  const trie = new Trie(tree.name[0], tree.own.length, kinds.length);
+  const place = new Int32Array(tree.count);
+  for (let node = 1; node < tree.count; node += 1) {
+    const kind = kinds[tree.name[node]], above = place[tree.parent[node]];
+    const hidden = kind === TRAMPOLINE || (above === 0 && (kind === NATIVE || kind === UNKNOWN));
+    place[node] = hidden ? above : trie.child(above, tree.name[node]);
+    if (anyOf(tree.own, node)) trie.add(place[node] || trie.child(0, unresolved), tree.own, node);
+  }
+  return trie.tree(widthOf);
+}
+
 /** The tree from the ends of the stacks: below each function stand its callers. */
 function inverted(tree, nameCount, widthOf) {
   const trie = new Trie(tree.name[0], tree.own.length, nameCount);

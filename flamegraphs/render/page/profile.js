@@ -48,8 +48,13 @@ const wholeTree = remembered(measured, (state) =>
 /** The tree without overhead, where that is wanted. */
 const shownTree = remembered((state) => `${measured(state)} ${state.hide}`, (state) =>
   (state.hide ? withoutOverhead(wholeTree(state), kinds, UNRESOLVED, widthOf(state)) : wholeTree(state)));
-const invertedTree = remembered((state) => `${measured(state)} ${state.hide}`, (state) =>
-  inverted(shownTree(state), names.length, widthOf(state)));
+/** From the ends of the stacks: as it came with the page where the other tree is cut, else made of it. */
+const invertedTree = remembered((state) => `${measured(state)} ${state.hide}`, (state) => {
+  if (!data.inverted) return inverted(shownTree(state), names.length, widthOf(state));
+  const { parent, name, own } = data.inverted;
+  const tree = treeOf(parent, name, data.diff ? own : [own[state.type]], widthOf(state));
+  return state.hide ? invertedWithoutOverhead(tree, kinds, UNRESOLVED, widthOf(state)) : tree;
+});
 /** Callers and callees; those of a hidden function are looked up where it is not hidden. */
 const sandwichTrees = remembered((state) => `${measured(state)} ${state.hide} ${state.fn}`, (state) => {
   const isHidden = [NATIVE, TRAMPOLINE, UNKNOWN].includes(kinds[state.fn]);

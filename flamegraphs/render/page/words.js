@@ -52,6 +52,29 @@ function foundText(state, scene, search) {
   return `${count === 1 ? "1 block" : `${count.toLocaleString("en")} blocks`}, ${figure}${note}`;
 }
 
+/** What callers and callees are shown of, and how much of it where the graph has not every path. */
+function sandwichText(state, scene) {
+  const drawn = scene.parts[0].tree.total.map((total) => total[0]);
+  const row = data.functions.indexOf(state.fn);
+  const all = sidesOf(state).map((side) => (row < 0 ? 0 : side.totals[row]));
+  const isPart = all.some((total, side) => total > drawn[side]);
+  const figure = (totals) => totals.map((total) => written(total, state)).join(" → ");
+  return `Callers above and callees below ${names[state.fn]}` + (isPart ? ` (${figure(drawn)} of ${figure(all)}: the rest is in blocks too narrow for this page)` : "");
+}
+
+/** What part of the graph is in blocks that stand for several functions. */
+function gatheredText(state) {
+  const tree = state.view === "inverted" ? invertedTree(state) : shownTree(state);
+  let gathered = 0, whole = 0;
+  for (let node = 0; node < tree.count; node += 1) {
+    for (const own of tree.own) {
+      whole += own[node];
+      if (kinds[tree.name[node]] === REST) gathered += own[node];
+    }
+  }
+  return gathered ? `${percent(gathered, whole)} ends in pale blocks that stand for several functions too narrow for this page; the table has every function. ` : "";
+}
+
 /** What the switch hides, or a sentence on why nothing changes. */
 function overheadText(state) {
   const sums = wholeTree(state).total.map(() => 0);
