@@ -14,6 +14,7 @@ _EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "--stack dev --output graph.html",
         "--stack dev --diff @now-2h..now-1h @now-1h..now --output diff.html",
         "profile.pb.gz --output graph.svg",
+        "--diff a.pb.gz b.pb.gz --output change.html",
     ),
 }
 
