@@ -10,8 +10,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from simulator.values import JsonObject, as_object, as_text
 
 FOREIGN = ("AZURE_", "MSI_", "IDENTITY_", "ARM_")
@@ -29,46 +27,6 @@ class Running:
     pid: int
     environment: dict[str, str]
     """The variables that point unchanged clients at this simulator."""
-
-    def inspect(self) -> JsonObject:
-        """What ``GET /simulator/inspect`` answers."""
-        return as_object(self.control("GET", "inspect"))
-
-    def control(self, method: str, what: str, body: object = None) -> object:
-        """Call the control interface; the decoded answer.
-
-        Raises:
-            httpx.HTTPStatusError: the simulator refused.
-        """
-        with self.client() as client:
-            response = client.request(method, f"/simulator/{what}", json=body)
-            if response.is_error:
-                raise AssertionError(f"{method} {what}: {response.status_code} {response.text}")
-            return response.json()
-
-    def client(self, audience: str = "https://management.azure.com") -> httpx.Client:
-        """An HTTP client of the TLS port, with the caller's token for ``audience``."""
-        import ssl
-
-        context = ssl.create_default_context(cafile=self.ca_file)
-        token = self.token(audience)
-        return httpx.Client(
-            base_url=self.arm_url,
-            verify=context,
-            # A machine without an identity sends none; the control interface asks for none.
-            headers={"Authorization": f"Bearer {token}"} if token else {},
-            trust_env=False,
-        )
-
-    def token(self, audience: str = "https://management.azure.com") -> str:
-        """A token of the present caller; empty if the machine has no identity."""
-        answer = httpx.get(
-            self.identity_url,
-            params={"api-version": "2019-08-01", "resource": audience},
-            headers={"X-IDENTITY-HEADER": self.environment["IDENTITY_HEADER"]},
-            trust_env=False,
-        )
-        return as_text(as_object(answer.json()).get("access_token"))
 
 
 def environment_for(server: JsonObject) -> dict[str, str]:

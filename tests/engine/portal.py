@@ -15,25 +15,12 @@ from simulator.values import JsonObject, as_object, as_objects, as_text, dig
 from tests.engine.simulation import Simulation
 from tests.simulator.azure import Azure
 
-GRAFANA_AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
 DATA_SOURCE = "/api/datasources/uid/"
 DASHBOARD = "/api/dashboards/uid/"
 
 
 class Portal(Azure):
     """The stacks' Azure, seen by a person with every right."""
-
-    def grafana(
-        self, method: str, path: str, body: object = None, *, workspace: str = "grafana-dev"
-    ) -> httpx.Response:
-        """One call of Grafana's API."""
-        token = self.server.token(GRAFANA_AUDIENCE)
-        return self.http.request(
-            method,
-            f"/grafana/{workspace}{path}",
-            json=body,
-            headers={"Authorization": f"Bearer {token}"},
-        )
 
     def source(self, uid: str) -> JsonObject:
         """The data source; empty where there is none."""
@@ -80,7 +67,7 @@ class Portal(Azure):
         """The id of the one ARM resource whose id ends so; compared without case."""
         found = [
             key
-            for key in as_object(self.server.inspect()["resources"])
+            for key in as_object(self.inspect()["resources"])
             if key.lower().endswith(ending.lower())
         ]
         assert len(found) == 1, f"{ending}: {found}"
@@ -90,7 +77,7 @@ class Portal(Azure):
         """The ids of the ARM resources of a type, e.g. ``managedPrivateEndpoints``."""
         return [
             key
-            for key in as_object(self.server.inspect()["resources"])
+            for key in as_object(self.inspect()["resources"])
             if key.lower().split("/")[-2] == type_.lower()
         ]
 
@@ -133,8 +120,8 @@ def portal_of(sim: Simulation) -> Generator[Portal]:
         pid=0,
         environment=environment,
     )
-    with server.client() as client:
-        yield Portal(server, client)
+    with Portal(server) as portal:
+        yield portal
 
 
 def resource_group(name: str) -> str:

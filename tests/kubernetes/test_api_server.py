@@ -66,8 +66,7 @@ def started(home: Path) -> Generator[Azure]:
 @pytest.fixture
 def azure(shared: Azure) -> Azure:
     """A simulated Azure with nothing deployed, its API server emptied with it."""
-    shared.server.control("POST", "reset")
-    shared.http.headers["Authorization"] = f"Bearer {shared.server.token()}"
+    shared.reset()
     kubernetes = Kubernetes(shared)
     until(lambda: kubernetes.call("GET", NAMESPACE).status_code == 404)
     return shared
@@ -104,7 +103,7 @@ def test_the_kubeconfig_names_a_real_api_server(azure: Azure) -> None:
 
 def test_only_tokens_that_azure_gave_out_are_accepted(azure: Azure) -> None:
     kubernetes = Kubernetes(azure)
-    for token in ("", "guessed", azure.server.token()):
+    for token in ("", "guessed", azure.token()):
         kubernetes.token = token
         assert kubernetes.call("GET", "/api/v1/namespaces").status_code == 401
     assert Kubernetes(azure, user="Admin").call("GET", "/api/v1/secrets").status_code == 200
@@ -112,7 +111,7 @@ def test_only_tokens_that_azure_gave_out_are_accepted(azure: Azure) -> None:
 
 def test_rotated_credentials_replace_the_old_ones(azure: Azure) -> None:
     old = Kubernetes(azure)
-    azure.server.control("POST", "credentials/aks-dev")
+    azure.control("POST", "credentials/aks-dev")
     new = Kubernetes(azure)
     assert new.server == old.server
     assert new.token != old.token
@@ -129,9 +128,9 @@ def test_a_cluster_with_entra_id_takes_entra_tokens(azure: Azure) -> None:
     kubernetes = Kubernetes(azure)
     assert not kubernetes.token  # the kubeconfig has a program to call instead
     (audience,) = KUBERNETES_AUDIENCES
-    kubernetes.token = azure.server.token(audience)
+    kubernetes.token = azure.token(audience)
     assert kubernetes.call("GET", "/api/v1/namespaces").status_code == 200
-    kubernetes.token = azure.server.token()
+    kubernetes.token = azure.token()
     assert kubernetes.call("GET", "/api/v1/namespaces").status_code == 401
 
 

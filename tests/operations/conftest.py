@@ -9,20 +9,19 @@ import io
 import ipaddress
 import json
 import os
-import ssl
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-import httpx
 import pytest
 
 from contract.messages.base import Message, Verb
 from operations.__main__ import main
-from simulator.testing import FOREIGN, Running, running
+from simulator.testing import FOREIGN, running
 from simulator.values import JsonObject, as_object, as_objects, as_text
+from tests.azure_client import AzureClient
 
 SUBSCRIPTION = "11111111-1111-4111-8111-111111111111"
 CALLER = "22222222-2222-4222-8222-222222222222"
@@ -74,17 +73,8 @@ class Result:
     stderr: str
 
 
-GRAFANA_AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
-ARM_AUDIENCE = "https://management.azure.com"
-
-
-class Azure:
+class Azure(AzureClient):
     """The simulated Azure as a test sees it."""
-
-    def __init__(self, simulator: Running, client: httpx.Client) -> None:
-        self.simulator = simulator
-        self._client = client
-        self._tokens: dict[str, str] = {}
 
     @property
     def endpoint(self) -> str:
@@ -93,41 +83,16 @@ class Azure:
             as_object(self.arm("GET", GRAFANA_ID, "2025-08-01")["properties"])["endpoint"]
         )
 
-    def arm(self, method: str, path: str, version: str, body: object = None) -> JsonObject:
-        """A call of Resource Manager as the caller, which must succeed."""
-        url = f"{path}?api-version={version}"
-        return as_object(self._call(method, url, ARM_AUDIENCE, body, must_succeed=True))
-
-    def grafana(self, method: str, path: str, body: object = None, *, ok: bool = True) -> object:
-        """A call of the seeded Grafana's API as the caller."""
-        url = f"/grafana/grafana-dev{path}"
-        return self._call(method, url, GRAFANA_AUDIENCE, body, must_succeed=ok)
-
-    def control(self, method: str, what: str, body: object = None) -> object:
-        """A call of the simulator's control interface, which must succeed."""
-        return self._call(method, f"/simulator/{what}", "", body, must_succeed=True)
-
-    def _call(
-        self, method: str, url: str, audience: str, body: object, *, must_succeed: bool
-    ) -> object:
-        headers: dict[str, str] = {}
-        if audience:
-            if audience not in self._tokens:
-                self._tokens[audience] = self.simulator.token(audience)
-            headers["Authorization"] = f"Bearer {self._tokens[audience]}"
-        response = self._client.request(method, url, json=body, headers=headers)
-        assert response.is_success or not must_succeed, f"{method} {url}: {response.text}"
+    def in_grafana(self, method: str, path: str, body: object = None, *, ok: bool = True) -> object:
+        """What the seeded Grafana answers, which with ``ok`` must be a success."""
+        response = self.grafana(method, path, body)
+        assert response.is_success or not ok, f"{method} {path}: {response.text}"
         return response.json() if response.content else None
 
     def source(self, uid: str) -> JsonObject:
         """The data source ``uid``; empty where there is none."""
-        sources = as_objects(self.grafana("GET", "/api/datasources"))
+        sources = as_objects(self.in_grafana("GET", "/api/datasources"))
         return next((one for one in sources if one["uid"] == uid), as_object(None))
-
-    def settings(self, **changes: object) -> None:
-        """Change the world: ``faults``, ``caller``, ``latency``, ..."""
-        self._tokens.clear()
-        self.control("POST", "settings", changes)
 
     def fault(self, methods: str, path: str, then: Mapping[str, object], **rule: object) -> None:
         """A fault rule for each of ``methods`` (``PUT|POST``), in place of those before."""
@@ -210,10 +175,6 @@ class Azure:
         body = {"properties": {"privateLinkServiceConnectionState": state}}
         self.arm("PUT", as_text(connection["id"]), "2026-03-01", body)
 
-    def inspect(self) -> JsonObject:
-        """Everything there is."""
-        return as_object(self.control("GET", "inspect"))
-
     def calls(self) -> int:
         """HTTP requests since the reset."""
         count = self.inspect()["calls"]
@@ -222,30 +183,22 @@ class Azure:
 
 
 @pytest.fixture(scope="session")
-def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running(tmp_path_factory.mktemp("simulator")) as started:
-        yield started
-
-
-@pytest.fixture(scope="session")
-def client(simulator: Running) -> Iterator[httpx.Client]:
-    context = ssl.create_default_context(cafile=simulator.ca_file)
-    with httpx.Client(base_url=simulator.arm_url, verify=context, trust_env=False) as opened:
-        yield opened
+def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azure]:
+    with running(tmp_path_factory.mktemp("simulator")) as server, Azure(server) as azure:
+        yield azure
 
 
 @pytest.fixture
-def azure(simulator: Running, client: httpx.Client, monkeypatch: pytest.MonkeyPatch) -> Azure:
+def azure(simulator: Azure, monkeypatch: pytest.MonkeyPatch) -> Azure:
     """The seeded world; this process is pointed at it like a deployment would be."""
-    found = Azure(simulator, client)
-    found.settings(faults=[], latency=0.0)
-    found.control("POST", "reset")
+    simulator.settings(faults=[], latency=0.0)
+    simulator.reset()
     for name in list(os.environ):
         if name.startswith((*FOREIGN, "GPUOBS_")):
             monkeypatch.delenv(name)
-    for name, value in simulator.environment.items():
+    for name, value in simulator.server.environment.items():
         monkeypatch.setenv(name, value)
-    return found
+    return simulator
 
 
 class Operations:

@@ -34,7 +34,7 @@ def in_folder(azure: Azure, **changes: Any) -> DashboardRequest:
 
 def live(azure: Azure, uid: str = UID) -> JsonObject:
     """The dashboard with its ``meta``; empty where there is none."""
-    return as_object(azure.grafana("GET", f"/api/dashboards/uid/{uid}", ok=False))
+    return as_object(azure.in_grafana("GET", f"/api/dashboards/uid/{uid}", ok=False))
 
 
 def content(azure: Azure) -> JsonObject:
@@ -42,17 +42,17 @@ def content(azure: Azure) -> JsonObject:
 
 
 def versions(azure: Azure) -> list[JsonObject]:
-    answer = as_object(azure.grafana("GET", f"/api/dashboards/uid/{UID}/versions"))
+    answer = as_object(azure.in_grafana("GET", f"/api/dashboards/uid/{UID}/versions"))
     return as_objects(answer["versions"])
 
 
 def folders(azure: Azure) -> list[str]:
-    return [as_text(one["uid"]) for one in as_objects(azure.grafana("GET", "/api/folders"))]
+    return [as_text(one["uid"]) for one in as_objects(azure.in_grafana("GET", "/api/folders"))]
 
 
 def save_by_hand(azure: Azure, **fields: object) -> None:
     body: JsonObject = {"dashboard": {"title": "Mine", "uid": UID, **fields}, "overwrite": True}
-    azure.grafana("POST", "/api/dashboards/db", body)
+    azure.in_grafana("POST", "/api/dashboards/db", body)
 
 
 def test_a_dashboard_is_saved_with_owner_tags_and_its_revision_in_the_version(
@@ -79,7 +79,7 @@ def test_applying_the_same_revision_again_makes_no_new_version(
 def test_a_dashboard_edited_by_hand_is_put_back(azure: Azure, operations: Operations) -> None:
     operations.succeed(APPLY, request_for(azure))
     edited = {**content(azure), "title": "Edited"}
-    azure.grafana("POST", "/api/dashboards/db", {"dashboard": edited, "overwrite": True})
+    azure.in_grafana("POST", "/api/dashboards/db", {"dashboard": edited, "overwrite": True})
     operations.succeed(APPLY, request_for(azure))
     assert content(azure)["title"] == "GPU memory"
 
@@ -125,7 +125,7 @@ def test_the_stacks_folder_is_made_and_deleted_with_the_dashboard(
 
 
 def test_a_folder_that_existed_before_stays(azure: Azure, operations: Operations) -> None:
-    azure.grafana("POST", "/api/folders", {"uid": "folder-dev", "title": "Team"})
+    azure.in_grafana("POST", "/api/folders", {"uid": "folder-dev", "title": "Team"})
     operations.succeed(APPLY, in_folder(azure))
     operations.succeed(DELETE, in_folder(azure))
     assert folders(azure) == ["folder-dev"]
@@ -136,7 +136,7 @@ def test_a_folder_that_holds_something_else_stays_and_is_named(
 ) -> None:
     operations.succeed(APPLY, in_folder(azure))
     other: JsonObject = {"title": "Theirs", "uid": "theirs"}
-    azure.grafana("POST", "/api/dashboards/db", {"dashboard": other, "folderUid": "folder-dev"})
+    azure.in_grafana("POST", "/api/dashboards/db", {"dashboard": other, "folderUid": "folder-dev"})
     result = operations.succeed(DELETE, in_folder(azure))
     assert_says(result.stderr, ["folder-dev", "stays", "1 dashboard"])
     assert live(azure, "theirs")["dashboard"]
@@ -162,7 +162,7 @@ def test_a_folder_that_does_not_exist_and_has_no_title_is_named(
 def test_a_dashboard_moved_by_hand_is_moved_back(azure: Azure, operations: Operations) -> None:
     operations.succeed(APPLY, in_folder(azure))
     moved = {"dashboard": content(azure), "folderUid": "", "overwrite": True}
-    azure.grafana("POST", "/api/dashboards/db", moved)
+    azure.in_grafana("POST", "/api/dashboards/db", moved)
     operations.succeed(APPLY, in_folder(azure))
     assert as_object(live(azure)["meta"])["folderUid"] == "folder-dev"
 

@@ -51,7 +51,7 @@ def prometheus(azure: Azure, **changes: Any) -> DataSourceRequest:
 def by_hand(azure: Azure, **fields: object) -> None:
     """A source as a person makes it."""
     body = {"type": "prometheus", "access": "proxy", "url": "http://example.invalid", **fields}
-    azure.grafana("POST", "/api/datasources", body)
+    azure.in_grafana("POST", "/api/datasources", body)
 
 
 def test_a_source_is_made_as_requested_and_marked_with_its_owner(
@@ -74,10 +74,10 @@ def test_a_source_is_made_as_requested_and_marked_with_its_owner(
 
 @pytest.mark.handles("prometheus-source-duplicated")
 def test_applying_twice_leaves_one_source(azure: Azure, operations: Operations) -> None:
-    before = len(azure.grafana("GET", "/api/datasources") or [])  # type: ignore[arg-type]
+    before = len(azure.in_grafana("GET", "/api/datasources") or [])  # type: ignore[arg-type]
     for _ in range(2):
         operations.succeed(APPLY, prometheus(azure))
-    after = len(azure.grafana("GET", "/api/datasources") or [])  # type: ignore[arg-type]
+    after = len(azure.in_grafana("GET", "/api/datasources") or [])  # type: ignore[arg-type]
     assert after == before + 1
 
 
@@ -117,8 +117,8 @@ def test_a_prometheus_source_that_grafana_migrated_keeps_its_new_type(
     operations.succeed(APPLY, request)
     live = azure.source("prometheus-dev")
     migrated = {**live, "type": "grafana-azureprometheus-datasource"}
-    azure.grafana("DELETE", "/api/datasources/uid/prometheus-dev")
-    azure.grafana("POST", "/api/datasources", migrated)
+    azure.in_grafana("DELETE", "/api/datasources/uid/prometheus-dev")
+    azure.in_grafana("POST", "/api/datasources", migrated)
     operations.succeed(APPLY, request.model_copy(update={"url": "https://new.example.invalid"}))
     live = azure.source("prometheus-dev")
     assert live["type"] == "grafana-azureprometheus-datasource"
@@ -385,7 +385,7 @@ def test_a_new_source_of_metrics_is_of_the_type_that_can_sign_in_to_azure_there(
     azure.arm("PATCH", GRAFANA_ID, "2025-08-01", {"properties": {"grafanaMajorVersion": "13"}})
     # Grafana moves what it finds when it starts as a 13.
     assert azure.source("prometheus-dev")["type"] == "grafana-azureprometheus-datasource"
-    azure.grafana("DELETE", "/api/datasources/uid/prometheus-dev")
+    azure.in_grafana("DELETE", "/api/datasources/uid/prometheus-dev")
     operations.succeed(APPLY, prometheus(azure))
     assert azure.source("prometheus-dev")["type"] == "grafana-azureprometheus-datasource"
 
@@ -396,8 +396,8 @@ def test_a_source_of_metrics_that_cannot_sign_in_to_azure_is_made_anew(
     azure.arm("PATCH", GRAFANA_ID, "2025-08-01", {"properties": {"grafanaMajorVersion": "13"}})
     operations.succeed(APPLY, prometheus(azure))
     live = azure.source("prometheus-dev")
-    azure.grafana("DELETE", "/api/datasources/uid/prometheus-dev")
-    azure.grafana("POST", "/api/datasources", {**live, "type": "prometheus"})
+    azure.in_grafana("DELETE", "/api/datasources/uid/prometheus-dev")
+    azure.in_grafana("POST", "/api/datasources", {**live, "type": "prometheus"})
     operations.succeed(APPLY, prometheus(azure))
     assert azure.source("prometheus-dev")["type"] == "grafana-azureprometheus-datasource"
 

@@ -99,7 +99,7 @@ def test_a_source_deleted_by_hand_has_another_token_and_the_dashboard_keeps_its_
     azure: Azure, operations: Operations
 ) -> None:
     settled = settle(azure, operations)
-    azure.grafana("DELETE", SOURCE_PATH)
+    azure.in_grafana("DELETE", SOURCE_PATH)
     found = tokens(operations, asked(azure))
     assert found["pyroscope"] != settled["pyroscope"]
     assert found["dashboard"] == settled["dashboard"]
@@ -121,9 +121,9 @@ def test_a_source_edited_by_hand_has_another_token_until_it_is_put_back(
     azure: Azure, operations: Operations, edit: JsonObject
 ) -> None:
     settled = settle(azure, operations)
-    live = as_object(azure.grafana("GET", SOURCE_PATH))
-    azure.grafana("PUT", SOURCE_PATH, {**live, **edit})
-    edited = as_object(azure.grafana("GET", SOURCE_PATH))
+    live = as_object(azure.in_grafana("GET", SOURCE_PATH))
+    azure.in_grafana("PUT", SOURCE_PATH, {**live, **edit})
+    edited = as_object(azure.in_grafana("GET", SOURCE_PATH))
     assert all(edited[key] == value for key, value in edit.items()), "the edit did not take"
     ours = "jsonData" not in edit
     found = tokens(operations, asked(azure))
@@ -137,9 +137,9 @@ def test_a_key_that_grafana_adds_by_itself_is_no_drift(
     azure: Azure, operations: Operations
 ) -> None:
     settled = settle(azure, operations)
-    live = as_object(azure.grafana("GET", SOURCE_PATH))
+    live = as_object(azure.in_grafana("GET", SOURCE_PATH))
     data = {**as_object(live["jsonData"]), "pdcInjected": False}
-    azure.grafana("PUT", SOURCE_PATH, {**live, "jsonData": data, "basicAuth": False})
+    azure.in_grafana("PUT", SOURCE_PATH, {**live, "jsonData": data, "basicAuth": False})
     assert tokens(operations, asked(azure)) == settled
 
 
@@ -147,7 +147,7 @@ def test_a_dashboard_deleted_by_hand_has_another_token(
     azure: Azure, operations: Operations
 ) -> None:
     settled = settle(azure, operations)
-    azure.grafana("DELETE", DASHBOARD_PATH)
+    azure.in_grafana("DELETE", DASHBOARD_PATH)
     assert tokens(operations, asked(azure))["dashboard"] != settled["dashboard"]
 
 
@@ -156,8 +156,8 @@ def test_a_dashboard_edited_by_hand_has_another_token_until_it_is_put_back(
     azure: Azure, operations: Operations, message: str
 ) -> None:
     settled = settle(azure, operations)
-    live = as_object(as_object(azure.grafana("GET", DASHBOARD_PATH))["dashboard"])
-    azure.grafana(
+    live = as_object(as_object(azure.in_grafana("GET", DASHBOARD_PATH))["dashboard"])
+    azure.in_grafana(
         "POST",
         "/api/dashboards/db",
         {
@@ -191,10 +191,10 @@ def test_a_dashboard_moved_to_another_folder_has_another_token(
     azure: Azure, operations: Operations
 ) -> None:
     settled = settle(azure, operations)
-    live = as_object(as_object(azure.grafana("GET", DASHBOARD_PATH))["dashboard"])
+    live = as_object(as_object(azure.in_grafana("GET", DASHBOARD_PATH))["dashboard"])
     message = f"gpuobs {settled['dashboard']}"
     body = {"dashboard": live, "folderUid": "", "overwrite": True, "message": message}
-    azure.grafana("POST", "/api/dashboards/db", body)
+    azure.in_grafana("POST", "/api/dashboards/db", body)
     assert tokens(operations, asked(azure))["dashboard"] != settled["dashboard"]
 
 

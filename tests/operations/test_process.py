@@ -184,7 +184,7 @@ def test_a_time_scale_that_is_no_number_is_a_bad_request(scale: str) -> None:
 
 
 def test_a_defect_of_ours_is_one_line_and_shows_its_traceback_on_request(azure: Azure) -> None:
-    environment = {**os.environ, **azure.simulator.environment}
+    environment = {**os.environ, **azure.server.environment}
     # An ARM URL that no SDK can parse is something nobody expected.
     broken = {**environment, "GPUOBS_ARM_URL": "https://[bad"}
     request = PrivateLinkRequest(id=azure.private_link_id(), namespace="g", release="p").to_json()
@@ -201,14 +201,14 @@ def test_a_defect_of_ours_is_one_line_and_shows_its_traceback_on_request(azure: 
 
 @pytest.mark.handles("local-accounts-disabled")
 def test_a_kube_token_is_an_exec_credential_for_the_aks_application(azure: Azure) -> None:
-    environment = {**os.environ, **azure.simulator.environment}
+    environment = {**os.environ, **azure.server.environment}
     run = launch("kube-token", request="", environment=environment)
     assert run.returncode == 0, run.stderr
     credential = json.loads(run.stdout)
     assert credential["apiVersion"] == "client.authentication.k8s.io/v1"
     assert credential["kind"] == "ExecCredential"
     status = credential["status"]
-    assert status["token"] == azure.simulator.token("6dae42f8-4368-4678-94ff-3960e28e3630") or (
+    assert status["token"] == azure.token("6dae42f8-4368-4678-94ff-3960e28e3630") or (
         status["token"].count(".") == 2
     )
     assert status["expirationTimestamp"].endswith("Z")
@@ -217,14 +217,14 @@ def test_a_kube_token_is_an_exec_credential_for_the_aks_application(azure: Azure
 
 def test_a_kube_token_speaks_the_version_that_the_client_asks_for(azure: Azure) -> None:
     asked = json.dumps({"apiVersion": "client.authentication.k8s.io/v1beta1", "spec": {}})
-    environment = {**os.environ, **azure.simulator.environment, "KUBERNETES_EXEC_INFO": asked}
+    environment = {**os.environ, **azure.server.environment, "KUBERNETES_EXEC_INFO": asked}
     run = launch("kube-token", request="", environment=environment)
     assert json.loads(run.stdout)["apiVersion"] == "client.authentication.k8s.io/v1beta1"
 
 
 def test_a_kube_token_without_an_identity_says_how_to_sign_in(azure: Azure) -> None:
     azure.settings(caller="")
-    environment = {**os.environ, **azure.simulator.environment}
+    environment = {**os.environ, **azure.server.environment}
     run = launch("kube-token", request="", environment=environment)
     assert run.returncode == ExitCode.NOT_AUTHENTICATED
     assert run.stdout == ""
@@ -232,18 +232,18 @@ def test_a_kube_token_without_an_identity_says_how_to_sign_in(azure: Azure) -> N
 
 
 def test_no_token_appears_in_errors_even_when_debugging(azure: Azure) -> None:
-    environment = {**os.environ, **azure.simulator.environment, "GPUOBS_DEBUG": "1"}
+    environment = {**os.environ, **azure.server.environment, "GPUOBS_DEBUG": "1"}
     body = {"error": {"code": "AuthorizationFailed", "message": "no"}}
     azure.fault("GET", ".*/privateLinkServices/.*", {"status": 403, "body": body}, count=None)
     request = PrivateLinkRequest(id=azure.private_link_id(), namespace="g", release="p").to_json()
     run = launch("await-private-link", request=request, environment=environment)
     assert run.returncode == ExitCode.FORBIDDEN
-    head = azure.simulator.token().split(".")[0]
+    head = azure.token().split(".")[0]
     assert head not in run.stdout + run.stderr
 
 
 def test_progress_appears_while_waiting_not_at_the_end(azure: Azure) -> None:
-    environment = {**os.environ, **azure.simulator.environment, "GPUOBS_TIME_SCALE": "1"}
+    environment = {**os.environ, **azure.server.environment, "GPUOBS_TIME_SCALE": "1"}
     request = PrivateLinkRequest(id=azure.private_link_id(), namespace="g", release="p").to_json()
     with subprocess.Popen(
         ["/bin/sh", "operations/run", "await-private-link"],

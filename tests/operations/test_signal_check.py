@@ -1,6 +1,5 @@
 """The signal check: each link of the chain broken once, in the world itself, and named."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -101,9 +100,8 @@ class Deployment:
 
 
 @pytest.fixture
-def deployment(azure: Azure, operations: Operations) -> Iterator[Deployment]:
-    with azure.simulator.client() as client:
-        yield Deployment(azure, operations, Procedure(client))
+def deployment(azure: Azure, operations: Operations) -> Deployment:
+    return Deployment(azure, operations, Procedure(azure))
 
 
 @pytest.mark.parametrize(
@@ -165,7 +163,7 @@ def test_a_grafana_that_does_not_admit_us_is_told_from_one_that_is_down(
 
 def test_a_missing_prometheus_source_is_named(deployment: Deployment) -> None:
     deployment.deploy()
-    deployment.azure.grafana("DELETE", f"/api/datasources/uid/{PROMETHEUS}")
+    deployment.azure.in_grafana("DELETE", f"/api/datasources/uid/{PROMETHEUS}")
     assert_says(deployment.broken(Link.PROMETHEUS_SOURCE).saw, [PROMETHEUS])
 
 
@@ -204,7 +202,7 @@ def test_metrics_that_are_not_collected_are_named(deployment: Deployment) -> Non
 
 def test_a_missing_pyroscope_source_is_named(deployment: Deployment) -> None:
     deployment.deploy()
-    deployment.azure.grafana("DELETE", f"/api/datasources/uid/{PYROSCOPE}")
+    deployment.azure.in_grafana("DELETE", f"/api/datasources/uid/{PYROSCOPE}")
     assert_says(deployment.broken(Link.PYROSCOPE_SOURCE).saw, [PYROSCOPE])
 
 

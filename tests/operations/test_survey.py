@@ -416,15 +416,10 @@ def test_a_quota_that_cannot_be_read_is_unknown(
 
 
 def test_lists_are_read_over_all_their_pages(azure: Azure, operations: Operations) -> None:
-    with azure.simulator.client() as client:
-        whole = client.get(
-            f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/westeurope/usages",
-            params={"api-version": "2024-07-01"},
-        ).json()
-    again = (
-        f"{azure.simulator.arm_url}/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute"
-        "/locations/westeurope/usages?api-version=2024-07-01&$skiptoken=2"
-    )
+    compute = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute"
+    usages = f"{compute}/locations/westeurope/usages"
+    whole = azure.arm("GET", usages, "2024-07-01")
+    again = f"{azure.server.arm_url}{usages}?api-version=2024-07-01&$skiptoken=2"
     assert as_object(whole)["value"]
     azure.fault(
         "GET", ".*/usages", {"status": 200, "body": {"value": [], "nextLink": again}}, count=1
@@ -461,5 +456,5 @@ def test_a_request_that_is_none_is_still_a_bad_request(operations: Operations) -
 
 def test_the_token_is_in_no_answer(azure: Azure, operations: Operations) -> None:
     result = operations.succeed(Verb.SURVEY, request_for())
-    head = as_text(azure.simulator.token()).split(".")[0]
+    head = as_text(azure.token()).split(".")[0]
     assert head not in result.stdout + result.stderr

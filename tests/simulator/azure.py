@@ -5,25 +5,16 @@ import json
 import time
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 import yaml
 
 from simulator.seed import SUBSCRIPTION_ID
-from simulator.testing import Running, running
+from simulator.testing import running
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
+from tests.azure_client import AzureClient
 
-VERSIONS = {
-    "microsoft.containerservice": "2025-09-01",
-    "microsoft.kubernetesconfiguration": "2023-05-01",
-    "microsoft.dashboard": "2024-10-01",
-    "microsoft.network": "2024-05-01",
-    "microsoft.monitor": "2023-04-03",
-    "microsoft.insights": "2022-06-01",
-    "microsoft.authorization": "2022-04-01",
-}
 GROUP = f"/subscriptions/{SUBSCRIPTION_ID}/resourceGroups/rg-dev"
 CLUSTER = f"{GROUP}/providers/Microsoft.ContainerService/managedClusters/aks-dev"
 GRAFANA = f"{GROUP}/providers/Microsoft.Dashboard/grafana/grafana-dev"
@@ -44,19 +35,8 @@ ANNOTATIONS: JsonObject = {
 }
 
 
-@dataclass
-class Azure:
-    """The simulated Azure, seen by its caller."""
-
-    server: Running
-    http: httpx.Client
-
-    def call(self, method: str, path: str, body: object = None, **query: str) -> httpx.Response:
-        """One ARM call, with the version that the type's namespace wants unless given."""
-        tail = path.lower().rsplit("/providers/", 1)
-        namespace = tail[1].split("/")[0] if len(tail) == 2 else ""
-        query.setdefault("api-version", VERSIONS.get(namespace, "2024-03-01"))
-        return self.http.request(method, path, json=body, params=query)
+class Azure(AzureClient):
+    """The simulated Azure, and the procedure's steps."""
 
     def get(self, path: str) -> JsonObject:
         """The resource."""
@@ -156,7 +136,7 @@ class Azure:
 class Kubernetes:
     """One cluster's API server, with the kubeconfig that ARM gives out."""
 
-    def __init__(self, azure: Azure, cluster: str = CLUSTER, user: str = "User") -> None:
+    def __init__(self, azure: AzureClient, cluster: str = CLUSTER, user: str = "User") -> None:
         answer = azure.call("POST", f"{cluster}/listCluster{user}Credential")
         assert answer.status_code == 200, answer.text
         value = as_text(as_objects(dig(answer.json(), "kubeconfigs"))[0].get("value"))
@@ -289,6 +269,6 @@ def pyroscope_values(**changes: object) -> JsonObject:
 def azure_on(
     home: Path, *, latency: float = 0.0, faults: Sequence[JsonObject] = ()
 ) -> Generator[Azure]:
-    """A simulated Azure and its caller's HTTP client."""
-    with running(home, latency=latency, faults=faults) as server, server.client() as client:
-        yield Azure(server, client)
+    """A simulated Azure on ``home`` while the context lasts."""
+    with running(home, latency=latency, faults=faults) as server, Azure(server) as azure:
+        yield azure

@@ -19,6 +19,5 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Azure]:
 @pytest.fixture
 def azure(shared_server: Azure) -> Azure:
     """A simulated Azure with nothing deployed, at zero latency."""
-    shared_server.server.control("POST", "reset")
-    shared_server.http.headers["Authorization"] = f"Bearer {shared_server.server.token()}"
+    shared_server.reset()
     return shared_server

@@ -13,11 +13,10 @@ import httpx
 
 from simulator import seed
 from simulator.arm.roles import GRAFANA_ADMIN, MONITORING_DATA_READER, ROLE_ASSIGNMENTS
-from simulator.testing import Running, running
 from simulator.values import JsonObject, as_number, as_object, as_objects, dig
 from simulator.world import GrafanaState, Principal, Resource, World
+from tests.azure_client import AzureClient, azure_client
 
-AUDIENCE = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
 GROUP = f"/subscriptions/{seed.SUBSCRIPTION_ID}/resourceGroups/rg-test"
 GRAFANA_ID = f"{GROUP}/providers/Microsoft.Dashboard/grafana/grafana-test"
 WORKSPACE_ID = f"{GROUP}/providers/Microsoft.Monitor/accounts/amw-test"
@@ -27,16 +26,15 @@ VERSIONS = {11: "11.6.5", 12: "12.4.1", 13: "13.0.2"}
 
 @dataclass(frozen=True)
 class Grafana:
-    """The API of a workspace, called with the caller's token."""
+    """The API of a workspace, called as the caller."""
 
-    running: Running
-    client: httpx.Client
+    azure: AzureClient
     name: str = "grafana-test"
 
     @property
     def query_endpoint(self) -> str:
         """Where the planted Azure Monitor workspace answers queries."""
-        return f"{self.running.arm_url}/prometheus/amw-test"
+        return f"{self.azure.server.arm_url}/prometheus/amw-test"
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, JsonObject]:
         """Status and decoded object of an answer."""
@@ -45,7 +43,7 @@ class Grafana:
 
     def raw(self, method: str, path: str, body: object = None) -> httpx.Response:
         """The answer itself."""
-        return self.client.request(method, f"/grafana/{self.name}/api{path}", json=body)
+        return self.azure.grafana(method, f"/api{path}", body, workspace=self.name)
 
 
 def assign(world: World, role: str, scope: str, principal: str, *, effective: bool = True) -> None:
@@ -105,8 +103,8 @@ def serving(home: Path, world: World, *, faults: Sequence[JsonObject] = ()) -> G
     """The simulator on a planted world, seen through its Grafana."""
     home.mkdir(parents=True, exist_ok=True)
     world.save(home / "world.json")
-    with running(home, faults=faults) as started, started.client(AUDIENCE) as client:
-        yield Grafana(started, client)
+    with azure_client(home, faults=faults) as azure:
+        yield Grafana(azure)
 
 
 def age(home: Path, seconds: float) -> None:

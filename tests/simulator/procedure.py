@@ -11,13 +11,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import httpx
-
 from simulator import seed
 from simulator.arm.roles import MONITORING_DATA_READER
-from simulator.testing import Running, running
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
-from tests.simulator.planted import AUDIENCE, Grafana
+from tests.azure_client import AzureClient, azure_client
+from tests.simulator.planted import Grafana
 
 GROUP = f"/subscriptions/{seed.SUBSCRIPTION_ID}/resourceGroups/rg-dev/providers"
 CLUSTER_NAME = "aks-dev"
@@ -39,7 +37,7 @@ PENDING = "pending"
 class Deployed:
     """What the procedure left behind."""
 
-    running: Running
+    azure: AzureClient
     grafana: Grafana
     private_ip: str
     """Where Grafana reaches Pyroscope; empty unless the link is approved and refreshed."""
@@ -47,14 +45,14 @@ class Deployed:
     @property
     def query_endpoint(self) -> str:
         """Where the Azure Monitor workspace answers queries."""
-        return f"{self.running.arm_url}/prometheus/{WORKSPACE_NAME}"
+        return f"{self.azure.server.arm_url}/prometheus/{WORKSPACE_NAME}"
 
 
 class Procedure:
     """The steps; every one raises for an answer that is not a success."""
 
-    def __init__(self, client: httpx.Client) -> None:
-        self._client = client
+    def __init__(self, azure: AzureClient) -> None:
+        self._azure = azure
 
     def add_gpu_pool(self) -> None:
         """A pool for the GPU workloads, and the device plugin that offers its GPUs to them."""
@@ -64,7 +62,9 @@ class Procedure:
             "vmSize": "Standard_NC24ads_A100_v4",
             "osType": "Linux",
         }
-        self._arm("PUT", f"{CLUSTER}/agentPools/gpu", "2025-09-01", {"properties": properties})
+        self._azure.arm(
+            "PUT", f"{CLUSTER}/agentPools/gpu", "2025-09-01", {"properties": properties}
+        )
         labels = {"name": "nvidia-device-plugin"}
         image = "nvcr.io/nvidia/k8s-device-plugin:v0.17.1"
         manifest: JsonObject = {
@@ -93,11 +93,11 @@ class Procedure:
                 "azureMonitor.enabled": "true",
             },
         }
-        self._arm("PUT", EXTENSION, "2023-05-01", {"properties": properties})
+        self._azure.arm("PUT", EXTENSION, "2023-05-01", {"properties": properties})
 
     def remove_agent(self) -> None:
         """Delete the extension."""
-        self._arm("DELETE", EXTENSION, "2023-05-01")
+        self._azure.arm("DELETE", EXTENSION, "2023-05-01")
 
     def install_pyroscope(self, version: str) -> None:
         """The Helm release, whose Service makes the private link."""
@@ -135,23 +135,23 @@ class Procedure:
             "requestMessage": "from a test",
         }
         body: JsonObject = {"location": seed.LOCATION, "properties": properties}
-        self._arm("PUT", ENDPOINT, "2024-10-01", body)
+        self._azure.arm("PUT", ENDPOINT, "2024-10-01", body)
 
     def decide(self, status: str) -> None:
         """Approve or reject the connection at the Private Link Service."""
-        service = self._arm("GET", self._private_link(), "2024-05-01")
+        service = self._azure.arm("GET", self._private_link(), "2024-05-01")
         (connection,) = as_objects(dig(service, "properties", "privateEndpointConnections"))
         state: JsonObject = {"status": status, "description": "from a test"}
         body: JsonObject = {
             "name": connection["name"],
             "properties": {"privateLinkServiceConnectionState": state},
         }
-        self._arm("PUT", as_text(connection["id"]), "2024-05-01", body)
+        self._azure.arm("PUT", as_text(connection["id"]), "2024-05-01", body)
 
     def refresh(self) -> str:
         """Let Grafana look its endpoints up; answers the private address."""
-        self._arm("POST", f"{GRAFANA}/refreshManagedPrivateEndpoints", "2024-10-01")
-        endpoint = self._arm("GET", ENDPOINT, "2024-10-01")
+        self._azure.arm("POST", f"{GRAFANA}/refreshManagedPrivateEndpoints", "2024-10-01")
+        endpoint = self._azure.arm("GET", ENDPOINT, "2024-10-01")
         return as_text(dig(endpoint, "properties", "privateLinkServicePrivateIP"))
 
     def collect_metrics(self) -> None:
@@ -161,7 +161,7 @@ class Procedure:
         rule = f"{insights}/dataCollectionRules/dcr-dev"
         stream = "Microsoft-PrometheusMetrics"
         body: JsonObject = {"location": seed.LOCATION, "kind": "Linux", "properties": {}}
-        self._arm("PUT", endpoint, "2022-06-01", body)
+        self._azure.arm("PUT", endpoint, "2022-06-01", body)
         body["properties"] = {
             "dataCollectionEndpointId": endpoint,
             "dataSources": {"prometheusForwarder": [{"name": "prometheus", "streams": [stream]}]},
@@ -170,10 +170,10 @@ class Procedure:
             },
             "dataFlows": [{"streams": [stream], "destinations": ["workspace"]}],
         }
-        self._arm("PUT", rule, "2022-06-01", body)
+        self._azure.arm("PUT", rule, "2022-06-01", body)
         association = f"{CLUSTER}/providers/Microsoft.Insights/dataCollectionRuleAssociations/dcra"
         body = {"properties": {"dataCollectionRuleId": rule}}
-        self._arm("PUT", association, "2022-06-01", body)
+        self._azure.arm("PUT", association, "2022-06-01", body)
 
     def let_read_metrics(self, principal: str) -> None:
         """Assign Monitoring Data Reader on the workspace."""
@@ -185,10 +185,10 @@ class Procedure:
             "principalType": "ServicePrincipal",
         }
         path = f"{WORKSPACE}/providers/Microsoft.Authorization/roleAssignments/{name}"
-        self._arm("PUT", path, "2022-04-01", {"properties": properties})
+        self._azure.arm("PUT", path, "2022-04-01", {"properties": properties})
 
     def _private_link(self) -> str:
-        cluster = self._arm("GET", CLUSTER, "2025-09-01")
+        cluster = self._azure.arm("GET", CLUSTER, "2025-09-01")
         group = as_text(dig(cluster, "properties", "nodeResourceGroup"))
         return (
             f"/subscriptions/{seed.SUBSCRIPTION_ID}/resourceGroups/{group}"
@@ -197,21 +197,16 @@ class Procedure:
 
     def _cluster_token(self) -> str:
         path = f"{CLUSTER}/listClusterUserCredential"
-        listed = self._arm("POST", path, "2025-09-01")
+        listed = self._azure.arm("POST", path, "2025-09-01")
         text = base64.b64decode(as_text(as_objects(listed["kubeconfigs"])[0]["value"])).decode()
         found = re.search(r"token: (\S+)", text)
         assert found is not None, text
         return found[1].strip('"')
 
-    def _arm(self, method: str, path: str, version: str, body: object = None) -> JsonObject:
-        answer = self._client.request(method, path, params={"api-version": version}, json=body)
-        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
-        return as_object(answer.json() if answer.content else None)
-
     def _kubernetes(self, method: str, path: str, token: str, body: object = None) -> JsonObject:
         url = f"/kubernetes/{CLUSTER_NAME}{path}"
         headers = {"Authorization": f"Bearer {token}"}
-        answer = self._client.request(method, url, headers=headers, json=body)
+        answer = self._azure.http.request(method, url, headers=headers, json=body)
         assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
         return as_object(answer.json())
 
@@ -234,7 +229,7 @@ def deployed(
         link: how far the private link gets; one of the constants above.
         metrics: whether the cluster's metrics are collected.
     """
-    with running(home) as started, started.client() as azure, started.client(AUDIENCE) as client:
+    with azure_client(home) as azure:
         steps = Procedure(azure)
         steps.add_gpu_pool()
         if agent:
@@ -246,4 +241,4 @@ def deployed(
         private_ip = "" if link == NOT_REFRESHED else steps.refresh()
         if metrics:
             steps.collect_metrics()
-        yield Deployed(started, Grafana(started, client, "grafana-dev"), private_ip)
+        yield Deployed(azure, Grafana(azure, "grafana-dev"), private_ip)

@@ -34,7 +34,7 @@ IDENTITY: JsonObject = {"type": "SystemAssigned"}
 def test_a_call_without_a_token_or_with_another_audiences_is_401(azure: Azure) -> None:
     url = f"{CLUSTER}?api-version=2025-09-01"
     assert azure.http.get(url, headers={"Authorization": ""}).status_code == 401
-    other = azure.server.token("ce34e7e5-485f-4d76-964f-b3d2b16d1e4f")
+    other = azure.token("ce34e7e5-485f-4d76-964f-b3d2b16d1e4f")
     answer = azure.http.get(url, headers={"Authorization": f"Bearer {other}"})
     assert azure.error(answer) == (401, "InvalidAuthenticationToken")
 
@@ -103,8 +103,7 @@ def test_an_unknown_property_is_an_error(azure: Azure) -> None:
 
 def test_without_a_role_every_call_is_forbidden(azure: Azure) -> None:
     nobody = str(uuid.uuid4())
-    azure.server.control("POST", "settings", {"principals": [{"id": nobody}], "caller": nobody})
-    azure.http.headers["Authorization"] = f"Bearer {azure.server.token()}"
+    azure.settings(principals=[{"id": nobody}], caller=nobody)
     answer = azure.call("GET", CLUSTER)
     assert azure.error(answer) == (403, "AuthorizationFailed")
     assert "Microsoft.ContainerService/managedClusters/read" in answer.text
@@ -113,19 +112,16 @@ def test_without_a_role_every_call_is_forbidden(azure: Azure) -> None:
 
 def test_a_reader_reads_and_writes_nothing(azure: Azure) -> None:
     reader = str(uuid.uuid4())
-    azure.server.control("POST", "settings", {"principals": [{"id": reader}]})
+    azure.settings(principals=[{"id": reader}])
     assign(azure, GROUP, roles.READER, reader)
-    azure.server.control("POST", "settings", {"caller": reader})
-    azure.http.headers["Authorization"] = f"Bearer {azure.server.token()}"
+    azure.settings(caller=reader)
     assert azure.call("GET", CLUSTER).status_code == 200
     assert azure.error(azure.call("PUT", POOL, {"properties": {}})) == (403, "AuthorizationFailed")
     assert azure.call("GET", f"{SUBSCRIPTION}/resourceGroups/rg-prod").status_code == 403
 
 
 def test_an_unregistered_namespace_is_refused_until_it_is_registered(azure: Azure) -> None:
-    azure.server.control(
-        "POST", "settings", {"registrations": {"Microsoft.Dashboard": "NotRegistered"}}
-    )
+    azure.settings(registrations={"Microsoft.Dashboard": "NotRegistered"})
     refused = azure.call("GET", GRAFANA)
     assert azure.error(refused) == (409, "MissingSubscriptionRegistration")
     assert "'Microsoft.Dashboard'" in refused.text
@@ -179,19 +175,19 @@ def test_deleting_a_private_endpoint_is_202_null_and_polls_are_202_until_the_las
     azure: Azure,
 ) -> None:
     azure.make_endpoint()
-    azure.server.control("POST", "settings", {"latency": 0.001})
+    azure.settings(latency=0.001)
     answer = azure.call("DELETE", ENDPOINT)
     assert (answer.status_code, answer.text) == (202, "null")
     polled = azure.http.get(answer.headers["Location"])
     assert (polled.status_code, polled.json()["status"]) == (202, "Deleting")
-    azure.server.control("POST", "advance", {"seconds": 3600})
+    azure.advance(3600)
     polled = azure.http.get(answer.headers["Location"])
     assert (polled.status_code, polled.json()["status"]) == (200, "Succeeded")
-    azure.server.control("POST", "settings", {"latency": 0})
+    azure.settings(latency=0)
 
 
 def test_one_operation_at_a_time_runs_on_a_workspace(azure: Azure) -> None:
-    azure.server.control("POST", "settings", {"latency": 1})
+    azure.settings(latency=1)
     body = {"location": "westeurope", "properties": {"privateLinkResourceId": PLS}}
     assert azure.call("PUT", ENDPOINT, body).status_code == 201
     other = f"{GRAFANA}/managedPrivateEndpoints/another"
@@ -201,7 +197,7 @@ def test_one_operation_at_a_time_runs_on_a_workspace(azure: Azure) -> None:
         ("DELETE", ENDPOINT, None),
     ):
         assert azure.error(azure.call(method, path, content)) == (409, "ConflictInProcessing")
-    azure.server.control("POST", "settings", {"latency": 0})
+    azure.settings(latency=0)
 
 
 def test_a_cluster_is_followed_at_its_regions_operations(azure: Azure) -> None:
@@ -293,9 +289,7 @@ def test_the_vm_size_of_a_pool_never_changes(azure: Azure) -> None:
 
 
 def test_more_cores_than_the_quota_are_refused(azure: Azure) -> None:
-    azure.server.control(
-        "POST", "settings", {"quota": {"westeurope/StandardNCADSA100v4Family": {"limit": 24}}}
-    )
+    azure.settings(quota={"westeurope/StandardNCADSA100v4Family": {"limit": 24}})
     answer = azure.call("PUT", POOL, {"properties": pool(count=2)})
     assert azure.error(answer) == (400, "ErrCode_InsufficientVCPUQuota")
     azure.add_pool(count=1)
@@ -331,7 +325,7 @@ def new_cluster(azure: Azure, **properties: object) -> tuple[str, httpx.Response
 
 
 def test_a_cluster_brings_its_node_group_and_takes_it_away(azure: Azure) -> None:
-    before = azure.server.inspect()["resources"]
+    before = azure.inspect()["resources"]
     path, answer = new_cluster(azure)
     assert answer.status_code == 201
     assert answer.json()["identity"]["principalId"]
@@ -342,7 +336,7 @@ def test_a_cluster_brings_its_node_group_and_takes_it_away(azure: Azure) -> None
     assert azure.get(group)["managedBy"]
     azure.delete(path)
     assert azure.call("GET", group).status_code == 404
-    assert azure.server.inspect()["resources"] == before
+    assert azure.inspect()["resources"] == before
 
 
 def test_a_cluster_without_local_accounts_gives_no_admin_kubeconfig(azure: Azure) -> None:
@@ -354,7 +348,7 @@ def test_a_cluster_without_local_accounts_gives_no_admin_kubeconfig(azure: Azure
     kubernetes = Kubernetes(azure, path)
     assert not kubernetes.token
     assert kubernetes.call("GET", "/version").status_code == 401
-    kubernetes.token = azure.server.token("6dae42f8-4368-4678-94ff-3960e28e3630")
+    kubernetes.token = azure.token("6dae42f8-4368-4678-94ff-3960e28e3630")
     assert kubernetes.call("GET", "/version").status_code == 200
 
 
@@ -585,7 +579,7 @@ def assign(azure: Azure, scope: str, role: str, principal: str, **more: object) 
 
 
 def test_a_new_identity_needs_its_type_named(azure: Azure) -> None:
-    azure.server.control("POST", "settings", {"latency": 1})
+    azure.settings(latency=1)
     principal = as_text(dig(new_grafana(azure).json(), "identity", "principalId"))
     plain = assign(azure, WORKSPACE, roles.MONITORING_DATA_READER, principal)
     assert azure.error(plain) == (400, "PrincipalNotFound")
@@ -595,7 +589,7 @@ def test_a_new_identity_needs_its_type_named(azure: Azure) -> None:
         azure, WORKSPACE, roles.MONITORING_DATA_READER, principal, principalType="ServicePrincipal"
     )
     assert right.status_code == 201
-    azure.server.control("POST", "settings", {"latency": 0})
+    azure.settings(latency=0)
     assert assign(azure, GROUP, roles.READER, principal).status_code == 201
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from simulator.arm.roles import GRAFANA_EDITOR, GRAFANA_VIEWER
-from simulator.testing import running
 from simulator.values import JsonObject, as_integer, as_object, as_objects, as_text, dig
+from tests.azure_client import azure_client
 from tests.simulator.planted import (
     WORKSPACE_ID,
     Grafana,
@@ -101,7 +101,7 @@ def test_a_body_that_does_not_fit_answers_400(grafana: Grafana, change: JsonObje
 
 
 def test_a_body_that_is_no_json_answers_400_in_grafanas_form(grafana: Grafana) -> None:
-    response = grafana.client.post("/grafana/grafana-test/api/datasources", content=b"{")
+    response = grafana.azure.http.post("/grafana/grafana-test/api/datasources", content=b"{")
     assert (response.status_code, response.json()) == (400, {"message": "bad request data"})
 
 
@@ -152,7 +152,7 @@ def test_secrets_are_told_by_name_only_and_survive_an_update(grafana: Grafana) -
     source = grafana.call("GET", "/datasources/uid/local-pyroscope")[1]
     assert source["secureJsonFields"] == {"basicAuthPassword": True}
     assert "hunter2" not in grafana.raw("GET", "/datasources/uid/local-pyroscope").text
-    assert "hunter2" not in (grafana.running.home / "world.json").read_text()
+    assert "hunter2" not in (grafana.azure.server.home / "world.json").read_text()
 
 
 def test_a_deleted_source_is_gone(grafana: Grafana) -> None:
@@ -215,8 +215,8 @@ def test_without_a_token_or_with_one_for_another_audience_the_answer_is_401(
     grafana: Grafana,
 ) -> None:
     path = "/grafana/grafana-test/api/datasources"
-    for header in ("", "Bearer nonsense", f"Bearer {grafana.running.token()}"):
-        response = grafana.client.get(path, headers={"Authorization": header})
+    for header in ("", "Bearer nonsense", f"Bearer {grafana.azure.token()}"):
+        response = grafana.azure.http.get(path, headers={"Authorization": header})
         assert response.status_code == 401
 
 
@@ -224,13 +224,14 @@ def test_without_a_token_or_with_one_for_another_audience_the_answer_is_401(
     "audience", ["ce34e7e5-485f-4d76-964f-b3d2b16d1e4f", "6f2d169c-08f3-4a4c-a982-bcaf2d038c45"]
 )
 def test_both_known_audiences_are_accepted(grafana: Grafana, audience: str) -> None:
-    with grafana.running.client(audience) as client:
-        assert client.get("/grafana/grafana-test/api/datasources").status_code == 200
+    headers = {"Authorization": f"Bearer {grafana.azure.token(audience)}"}
+    answer = grafana.azure.http.get("/grafana/grafana-test/api/datasources", headers=headers)
+    assert answer.status_code == 200
 
 
 def test_health_needs_no_token_and_tells_the_version(grafana: Grafana) -> None:
     path = "/grafana/grafana-test/api/health"
-    response = grafana.client.get(path, headers={"Authorization": ""})
+    response = grafana.azure.http.get(path, headers={"Authorization": ""})
     assert response.status_code == 200
     assert response.json()["version"].startswith("12.")
 
@@ -280,8 +281,8 @@ def test_unknown_routes_and_methods_answer_404(grafana: Grafana) -> None:
 def test_content_survives_a_restart_of_the_simulator(tmp_path: Path) -> None:
     with serving(tmp_path, plant(12)) as api:
         api.call("POST", "/datasources", PYROSCOPE)
-        inspected = as_object(api.running.inspect()["grafana"])
+        inspected = as_object(api.azure.inspect()["grafana"])
         kept = as_objects(dig(inspected, "grafana-test", "dataSources"))
         assert [item["uid"] for item in kept] == ["local-pyroscope"]
-    with running(tmp_path) as started:
-        assert as_object(started.inspect()["grafana"]) == inspected
+    with azure_client(tmp_path) as azure:
+        assert as_object(azure.inspect()["grafana"]) == inspected

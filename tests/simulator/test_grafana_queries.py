@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from simulator.pyroscope.profile import KV_CACHE_BYTES
-from simulator.testing import running
 from simulator.values import JsonObject, as_list, as_object, as_objects, as_text, dig, texts
-from tests.simulator.planted import AUDIENCE, Grafana, age, plant, serving
+from tests.azure_client import azure_client
+from tests.simulator.planted import Grafana, age, plant, serving
 from tests.simulator.procedure import (
     NOT_REFRESHED,
     PENDING,
@@ -161,8 +161,8 @@ def test_a_range_query_answers_a_frame_a_series(tmp_path: Path) -> None:
         _add_sources(azure.grafana, azure.private_ip, azure.query_endpoint)
     age(tmp_path, 600)
     expression = 'sum by (k8s_podname) (mem_alloc_bytes_total{otel_scope_name="libcuda_mem_stats"})'
-    with running(tmp_path) as started, started.client(AUDIENCE) as client:
-        api = Grafana(started, client, "grafana-dev")
+    with azure_client(tmp_path) as azure:
+        api = Grafana(azure, "grafana-dev")
         _, result = _query(api, "metrics", expr=expression, range=True, intervalMs=1000)
     labels = [
         dig(as_objects(dig(frame, "schema", "fields"))[1], "labels", "k8s_podname")
@@ -257,8 +257,8 @@ def test_a_wrong_address_leads_nowhere(tmp_path: Path) -> None:
 
 
 def test_a_link_that_is_rejected_later_no_longer_leads_to_pyroscope(tmp_path: Path) -> None:
-    with deployed(tmp_path) as azure, azure.running.client() as arm:
+    with deployed(tmp_path) as azure:
         _add_sources(azure.grafana, azure.private_ip, azure.query_endpoint)
         assert azure.grafana.call("GET", "/datasources/uid/profiles/health")[0] == 200
-        Procedure(arm).decide("Rejected")
+        Procedure(azure.azure).decide("Rejected")
         _assert_unreachable(azure.grafana, azure.private_ip)

@@ -50,7 +50,7 @@ def test_a_namespace_that_exists_cannot_be_created_again(kubernetes: Kubernetes)
 
 def test_without_the_clusters_token_nothing_is_answered(azure: Azure) -> None:
     cluster = Kubernetes(azure)
-    cluster.token = azure.server.token()
+    cluster.token = azure.token()
     assert cluster.call("GET", "/api/v1/namespaces").status_code == 401
 
 
@@ -471,10 +471,10 @@ def test_another_group_needs_rights_of_the_clusters_identity(
 
 
 def test_the_private_link_is_gone_with_the_release(azure: Azure, kubernetes: Kubernetes) -> None:
-    before = azure.server.inspect()
+    before = azure.inspect()
     kubernetes.release()
     assert kubernetes.uninstall() == {}
-    after = azure.server.inspect()
+    after = azure.inspect()
     assert after["resources"] == before["resources"]
     assert after["kubernetes"] == before["kubernetes"]
 
@@ -488,7 +488,7 @@ def test_a_cluster_with_a_connected_link_does_not_go(azure: Azure, kubernetes: K
 
 
 def observed(azure: Azure, manifest: object) -> JsonObject:
-    (outcome,) = as_list_of(azure.server.control("POST", "services/aks-dev", [manifest]))
+    (outcome,) = as_list_of(azure.control("POST", "services/aks-dev", [manifest]))
     return as_object(outcome)
 
 

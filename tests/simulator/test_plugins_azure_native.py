@@ -17,9 +17,8 @@ from simulator.plugins.azure_native.functions import FUNCTIONS, Action
 from simulator.plugins.azure_native.types import TYPES, ResourceType
 from simulator.plugins.properties import UNKNOWN
 from simulator.seed import SUBSCRIPTION_ID
-from simulator.testing import Running
-from simulator.testing import running as running_azure
 from simulator.values import JsonObject, as_object, dig
+from tests.azure_client import AzureClient, azure_client
 from tests.simulator.plugin_process import CallFailed, Plugin, running, urn
 
 GROUP = urn(types.RESOURCE_GROUP.pulumi_type, "group")
@@ -34,15 +33,15 @@ ROOT = f"/subscriptions/{SUBSCRIPTION_ID}/resourceGroups"
 
 
 @pytest.fixture(scope="module")
-def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running_azure(tmp_path_factory.mktemp("azure"), latency=0.0) as started:
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureClient]:
+    with azure_client(tmp_path_factory.mktemp("azure")) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def plugin(azure: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plugin]:
+def plugin(azure: AzureClient, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Plugin]:
     environment = {
-        **azure.environment,
+        **azure.server.environment,
         "SIM_LATENCY": "0",
         "ARM_SUBSCRIPTION_ID": SUBSCRIPTION_ID,
     }
@@ -53,13 +52,13 @@ def plugin(azure: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 @pytest.fixture(autouse=True)
-def no_faults_left(azure: Running) -> Iterator[None]:
+def no_faults_left(azure: AzureClient) -> Iterator[None]:
     yield
-    azure.control("POST", "settings", {"faults": []})
+    azure.settings(faults=[])
 
 
-def fail(azure: Running, **rule: object) -> None:
-    azure.control("POST", "settings", {"faults": [rule]})
+def fail(azure: AzureClient, **rule: object) -> None:
+    azure.settings(faults=[rule])
 
 
 def made_group(plugin: Plugin, name: str) -> str:
@@ -154,7 +153,9 @@ def test_a_refusal_reads_status_code_and_message(plugin: Plugin) -> None:
     )
 
 
-def test_an_existence_that_cannot_be_checked_is_an_error(plugin: Plugin, azure: Running) -> None:
+def test_an_existence_that_cannot_be_checked_is_an_error(
+    plugin: Plugin, azure: AzureClient
+) -> None:
     body = {"error": {"code": "AuthorizationFailed", "message": "no"}}
     fail(azure, service="arm", method="GET", then={"status": 403, "body": body})
     with pytest.raises(CallFailed, match=r"cannot check existence of resource .*status code 403"):
@@ -162,7 +163,7 @@ def test_an_existence_that_cannot_be_checked_is_an_error(plugin: Plugin, azure: 
 
 
 def test_a_failed_operation_keeps_the_resource_in_state_with_its_inputs(
-    plugin: Plugin, azure: Running
+    plugin: Plugin, azure: AzureClient
 ) -> None:
     group = made_group(plugin, "rg-partial")
     inputs = grafana_inputs(group, "graf-partial")
@@ -182,21 +183,21 @@ def test_a_failed_operation_keeps_the_resource_in_state_with_its_inputs(
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
-def test_a_passing_refusal_is_retried(plugin: Plugin, azure: Running, status: int) -> None:
+def test_a_passing_refusal_is_retried(plugin: Plugin, azure: AzureClient, status: int) -> None:
     name = f"rg-retry-{status}"
     fail(azure, service="arm", method="PUT", count=2, then={"status": status})
     made, _ = plugin.create(GROUP, {"resourceGroupName": name, "location": "westeurope"})
     assert made.endswith(name)
 
 
-def test_a_dropped_connection_is_retried(plugin: Plugin, azure: Running) -> None:
+def test_a_dropped_connection_is_retried(plugin: Plugin, azure: AzureClient) -> None:
     fail(azure, service="arm", method="PUT", count=1, then={"drop": "before"})
     made, _ = plugin.create(GROUP, {"resourceGroupName": "rg-drop", "location": "westeurope"})
     assert made.endswith("rg-drop")
 
 
 def test_of_the_conflicts_only_another_operation_in_progress_is_retried(
-    plugin: Plugin, azure: Running
+    plugin: Plugin, azure: AzureClient
 ) -> None:
     for code, retried in (("AnotherOperationInProgress", True), ("ConflictInProcessing", False)):
         body = {"error": {"code": code, "message": "busy"}}
@@ -211,10 +212,10 @@ def test_of_the_conflicts_only_another_operation_in_progress_is_retried(
 
 
 def test_a_resource_provider_that_is_not_registered_is_registered(
-    plugin: Plugin, azure: Running
+    plugin: Plugin, azure: AzureClient
 ) -> None:
     group = made_group(plugin, "rg-register")
-    azure.control("POST", "settings", {"registrations": {"Microsoft.Dashboard": "NotRegistered"}})
+    azure.settings(registrations={"Microsoft.Dashboard": "NotRegistered"})
     made, _ = plugin.create(GRAFANA, grafana_inputs(group, "graf-register"))
     assert made.endswith("graf-register")
 
@@ -339,14 +340,14 @@ def test_a_preview_of_an_update_still_knows_name_and_location(plugin: Plugin) ->
 # --- update, refresh, import, delete ------------------------------------------------------------
 
 
-def test_refresh_takes_only_what_left_the_last_known_state(plugin: Plugin, azure: Running) -> None:
+def test_refresh_takes_only_what_left_the_last_known_state(
+    plugin: Plugin, azure: AzureClient
+) -> None:
     group = made_group(plugin, "rg-drift")
     inputs = grafana_inputs(group, "graf-drift")
     made, state = plugin.create(GRAFANA, inputs)
     assert plugin.read(GRAFANA, made, inputs, state)[1] == inputs
-    with azure.client() as client:
-        path = f"{made}?api-version=2024-10-01"
-        client.patch(path, json={"tags": {"by": "hand"}}).raise_for_status()
+    azure.arm("PATCH", made, body={"tags": {"by": "hand"}})
     _, live, _ = plugin.read(GRAFANA, made, inputs, state)
     assert live == {**inputs, "tags": {"by": "hand"}}
 
@@ -375,15 +376,14 @@ def test_deleting_what_is_gone_succeeds(plugin: Plugin) -> None:
     plugin.delete(GRAFANA, f"{ROOT}/rg-none/providers/Microsoft.Dashboard/grafana/none", {})
 
 
-def test_delete_returns_when_the_resource_is_gone(plugin: Plugin, azure: Running) -> None:
+def test_delete_returns_when_the_resource_is_gone(plugin: Plugin, azure: AzureClient) -> None:
     group = made_group(plugin, "rg-delete")
     made, state = plugin.create(GRAFANA, grafana_inputs(group, "graf-delete"))
     plugin.delete(GRAFANA, made, state)
-    with azure.client() as client:
-        assert client.get(f"{made}?api-version=2024-10-01").status_code == 404
+    assert azure.call("GET", made).status_code == 404
 
 
-def test_whole_numbers_reach_arm_as_integers(plugin: Plugin, azure: Running) -> None:
+def test_whole_numbers_reach_arm_as_integers(plugin: Plugin, azure: AzureClient) -> None:
     group = made_group(plugin, "rg-numbers")
     cluster: JsonObject = {
         "resourceGroupName": group,
@@ -396,9 +396,7 @@ def test_whole_numbers_reach_arm_as_integers(plugin: Plugin, azure: Running) -> 
         ],
     }
     made, _ = plugin.create(CLUSTER, cluster)
-    with azure.client() as client:
-        text = client.get(f"{made}?api-version=2025-09-01").text
-    pools = json.loads(text)["properties"]["agentPoolProfiles"]
+    pools = json.loads(azure.call("GET", made).text)["properties"]["agentPoolProfiles"]
     assert [type(pool["count"]) for pool in pools] == [int]
 
 

@@ -11,9 +11,8 @@ import yaml
 
 from simulator import seed
 from simulator.plugins.properties import UNKNOWN
-from simulator.testing import Running
-from simulator.testing import running as running_azure
 from simulator.values import JsonObject, as_list, as_object, as_objects, as_text, dig
+from tests.azure_client import AzureClient, azure_client
 from tests.simulator.plugin_process import CallFailed, Plugin, running, urn
 
 MODULE = "simulator.plugins.kubernetes.provider"
@@ -29,17 +28,15 @@ VALUES: JsonObject = {"pyroscope": {"service": {"type": "ClusterIP", "port": 404
 
 
 @pytest.fixture(scope="module")
-def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with running_azure(tmp_path_factory.mktemp("azure"), latency=0.0) as started:
+def azure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AzureClient]:
+    with azure_client(tmp_path_factory.mktemp("azure")) as started:
         yield started
 
 
 @pytest.fixture(scope="module")
-def kubeconfig(azure: Running) -> str:
-    with azure.client() as client:
-        answer = client.post(f"{CLUSTER}/listClusterUserCredential?api-version=2025-09-01")
-        answer.raise_for_status()
-    return base64.b64decode(answer.json()["kubeconfigs"][0]["value"]).decode()
+def kubeconfig(azure: AzureClient) -> str:
+    answer = azure.arm("POST", f"{CLUSTER}/listClusterUserCredential")
+    return base64.b64decode(as_text(as_objects(answer["kubeconfigs"])[0]["value"])).decode()
 
 
 @pytest.fixture
@@ -48,14 +45,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def plugin(azure: Running, kubeconfig: str, folder: Path) -> Iterator[Plugin]:
+def plugin(azure: AzureClient, kubeconfig: str, folder: Path) -> Iterator[Plugin]:
     with started(azure, folder) as process:
         process.configure({"kubeconfig": kubeconfig})
         yield process
 
 
-def started(azure: Running, folder: Path):
-    return running(MODULE, cwd=folder, environment={**azure.environment, "SIM_LATENCY": "0"})
+def started(azure: AzureClient, folder: Path):
+    environment = {**azure.server.environment, "SIM_LATENCY": "0"}
+    return running(MODULE, cwd=folder, environment=environment)
 
 
 def namespace(name: str) -> JsonObject:
@@ -74,7 +72,7 @@ def release(name: str, space: str, **more: object) -> JsonObject:
     return {**inputs, **more}
 
 
-def names_of(azure: Running, what: str) -> list[str]:
+def names_of(azure: AzureClient, what: str) -> list[str]:
     clusters = as_object(azure.inspect()["kubernetes"])
     cluster = as_object(clusters[CLUSTER.lower()])
     found = cluster[what]
@@ -112,7 +110,7 @@ def token_of(kubeconfig: str) -> str:
 
 
 def test_an_exec_plugin_really_runs_with_its_arguments_and_environment(
-    azure: Running, kubeconfig: str, folder: Path
+    azure: AzureClient, kubeconfig: str, folder: Path
 ) -> None:
     note = folder / "note"
     script = f'echo "$1 $OWN $KUBERNETES_EXEC_INFO" > {note}\n' + credential(token_of(kubeconfig))
@@ -137,7 +135,7 @@ def test_an_exec_plugin_really_runs_with_its_arguments_and_environment(
     ],
 )
 def test_a_failing_exec_plugin_makes_the_cluster_unreachable_with_the_reason(
-    azure: Running, kubeconfig: str, folder: Path, script: str, reason: str
+    azure: AzureClient, kubeconfig: str, folder: Path, script: str, reason: str
 ) -> None:
     with started(azure, folder) as plugin:
         plugin.configure({"kubeconfig": exec_plugin(folder, kubeconfig, script)})
@@ -147,7 +145,7 @@ def test_a_failing_exec_plugin_makes_the_cluster_unreachable_with_the_reason(
 
 
 def test_a_missing_exec_plugin_says_what_to_install(
-    azure: Running, kubeconfig: str, folder: Path
+    azure: AzureClient, kubeconfig: str, folder: Path
 ) -> None:
     config = exec_plugin(
         folder, kubeconfig, "", command="no-such-kubelogin", installHint="Install kubelogin."
@@ -160,7 +158,9 @@ def test_a_missing_exec_plugin_says_what_to_install(
             plugin.create(NAMESPACE, namespace("never"))
 
 
-def test_a_malformed_kubeconfig_makes_the_cluster_unreachable(azure: Running, folder: Path) -> None:
+def test_a_malformed_kubeconfig_makes_the_cluster_unreachable(
+    azure: AzureClient, folder: Path
+) -> None:
     with started(azure, folder) as plugin:
         plugin.configure({"kubeconfig": "current-context: none\n"})
         with pytest.raises(CallFailed, match="failed to parse kubeconfig"):
@@ -218,7 +218,7 @@ def test_an_unknown_kubeconfig_replaces_unless_the_cluster_is_identified(
 # --- objects ------------------------------------------------------------------------------------
 
 
-def test_a_namespace_is_made_and_removed(plugin: Plugin, azure: Running) -> None:
+def test_a_namespace_is_made_and_removed(plugin: Plugin, azure: AzureClient) -> None:
     made, live = plugin.create(NAMESPACE, namespace("made"))
     assert made == "made"
     assert dig(live, "metadata", "uid")
@@ -349,7 +349,7 @@ def test_an_unknown_input_of_a_release_is_refused(plugin: Plugin) -> None:
 # --- releases: installing -----------------------------------------------------------------------
 
 
-def test_a_release_is_installed_upgraded_and_removed(plugin: Plugin, azure: Running) -> None:
+def test_a_release_is_installed_upgraded_and_removed(plugin: Plugin, azure: AzureClient) -> None:
     plugin.create(NAMESPACE, namespace("rel-life"))
     made, outputs = plugin.create(RELEASE, release("life", "rel-life"))
     assert made == "rel-life/life"
@@ -390,7 +390,7 @@ def failing(name: str, space: str, **more: object) -> JsonObject:
 
 
 def test_a_release_that_does_not_become_ready_stays_in_state(
-    plugin: Plugin, azure: Running
+    plugin: Plugin, azure: AzureClient
 ) -> None:
     plugin.create(NAMESPACE, namespace("rel-fails"))
     with pytest.raises(CallFailed) as failure:
@@ -407,7 +407,7 @@ def test_a_release_that_does_not_become_ready_stays_in_state(
 
 
 def test_an_atomic_release_that_does_not_become_ready_leaves_nothing(
-    plugin: Plugin, azure: Running
+    plugin: Plugin, azure: AzureClient
 ) -> None:
     plugin.create(NAMESPACE, namespace("rel-atomic"))
     with pytest.raises(CallFailed) as failure:
@@ -426,7 +426,7 @@ def test_a_release_that_is_gone_reads_as_gone_and_its_delete_says_not_found(
     assert str(failure.value) == "uninstall: Release not loaded: never: release: not found"
 
 
-def test_nothing_is_installed_in_a_preview(plugin: Plugin, azure: Running) -> None:
+def test_nothing_is_installed_in_a_preview(plugin: Plugin, azure: AzureClient) -> None:
     made, outputs = plugin.create(RELEASE, release("shown", "anywhere"), preview=True)
     assert made == ""
     assert outputs["status"] is UNKNOWN
@@ -437,7 +437,7 @@ def test_nothing_is_installed_in_a_preview(plugin: Plugin, azure: Running) -> No
 
 
 @pytest.fixture
-def unreachable(azure: Running, kubeconfig: str, folder: Path) -> Iterator[Plugin]:
+def unreachable(azure: AzureClient, kubeconfig: str, folder: Path) -> Iterator[Plugin]:
     with started(azure, folder) as plugin:
         plugin.configure({"kubeconfig": with_server(kubeconfig, "https://127.0.0.1:9/none")})
         yield plugin
@@ -461,7 +461,7 @@ def test_an_unreachable_cluster_still_previews(unreachable: Plugin) -> None:
 
 
 def test_objects_of_a_deleted_cluster_leave_the_state_where_that_is_wanted(
-    azure: Running, kubeconfig: str, folder: Path
+    azure: AzureClient, kubeconfig: str, folder: Path
 ) -> None:
     with started(azure, folder) as plugin:
         gone = with_server(kubeconfig, "https://127.0.0.1:9/none")
@@ -478,7 +478,7 @@ def test_an_unknown_type_is_an_error(plugin: Plugin) -> None:
         plugin.check(urn("kubernetes:core/v1:Secret"), {})
 
 
-def test_the_plugin_ends_promptly_on_sigint(azure: Running, folder: Path) -> None:
+def test_the_plugin_ends_promptly_on_sigint(azure: AzureClient, folder: Path) -> None:
     with started(azure, folder) as plugin:
         assert plugin.interrupt() < 5
         assert plugin.process.returncode == 0

@@ -8,11 +8,9 @@ import httpx
 import pytest
 
 from simulator import seed
-from simulator.testing import running
 from simulator.values import JsonObject, as_list, as_object, as_objects, dig
+from tests.azure_client import ARM, PROMETHEUS, azure_client
 from tests.simulator.procedure import CLUSTER_NAME, Procedure, deployed
-
-AUDIENCE = "https://prometheus.monitor.azure.com"
 
 
 def _call(client: httpx.Client, path: str, **params: str | float) -> tuple[int, JsonObject]:
@@ -22,13 +20,9 @@ def _call(client: httpx.Client, path: str, **params: str | float) -> tuple[int, 
 
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    with (
-        deployed(tmp_path_factory.mktemp("prometheus")) as azure,
-        azure.running.client() as arm,
-        azure.running.client(AUDIENCE) as opened,
-    ):
-        Procedure(arm).let_read_metrics(seed.CALLER_ID)
-        yield opened
+    with deployed(tmp_path_factory.mktemp("prometheus")) as found:
+        Procedure(found.azure).let_read_metrics(seed.CALLER_ID)
+        yield found.azure.http
 
 
 def test_a_counter_is_found_by_its_labels(client: httpx.Client) -> None:
@@ -115,19 +109,15 @@ def test_unknown_paths_and_workspaces_answer_404(client: httpx.Client) -> None:
 
 
 def test_a_token_for_another_audience_or_a_missing_role_answers_401(tmp_path: Path) -> None:
-    with running(tmp_path) as started:
-        for audience in ("https://management.azure.com", AUDIENCE):
-            with started.client(audience) as client:
-                status, answer = _call(client, "query", query="1+1")
-                assert (status, answer["errorType"]) == (401, "unauthorized")
+    with azure_client(tmp_path) as azure:
+        for audience in (ARM, PROMETHEUS):
+            azure.http.headers["Authorization"] = f"Bearer {azure.token(audience)}"
+            status, answer = _call(azure.http, "query", query="1+1")
+            assert (status, answer["errorType"]) == (401, "unauthorized")
 
 
 def test_without_a_collection_rule_no_metrics_arrive(tmp_path: Path) -> None:
-    with (
-        deployed(tmp_path, metrics=False) as azure,
-        azure.running.client() as arm,
-        azure.running.client(AUDIENCE) as client,
-    ):
-        Procedure(arm).let_read_metrics(seed.CALLER_ID)
-        answer = _call(client, "query", query="mem_alloc_bytes_total")[1]
+    with deployed(tmp_path, metrics=False) as found:
+        Procedure(found.azure).let_read_metrics(seed.CALLER_ID)
+        answer = _call(found.azure.http, "query", query="mem_alloc_bytes_total")[1]
     assert dig(answer, "data", "result") == []

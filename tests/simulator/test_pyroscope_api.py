@@ -10,8 +10,8 @@ import pytest
 
 from simulator.pyroscope import wire
 from simulator.pyroscope.profile import KV_CACHE_BYTES
-from simulator.testing import running
 from simulator.values import JsonObject, as_list, as_object, as_objects, as_text, dig, texts
+from tests.azure_client import azure_client
 from tests.simulator.procedure import CLUSTER_NAME, Procedure, deployed
 
 TYPE = "process_cpu:malloc:bytes:process_cuda:bytes"
@@ -42,11 +42,8 @@ class Pyroscope:
 
 @pytest.fixture(scope="module")
 def pyroscope(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pyroscope]:
-    with (
-        deployed(tmp_path_factory.mktemp("pyroscope")) as azure,
-        azure.running.client() as client,
-    ):
-        yield Pyroscope(client)
+    with deployed(tmp_path_factory.mktemp("pyroscope")) as found:
+        yield Pyroscope(found.azure.http)
 
 
 def _window() -> JsonObject:
@@ -89,11 +86,8 @@ def test_the_profile_type_of_the_agent_is_listed(pyroscope: Pyroscope) -> None:
 
 
 def test_an_older_agent_has_a_type_without_a_period(tmp_path: Path) -> None:
-    with (
-        deployed(tmp_path, agent="0.53.0") as azure,
-        azure.running.client() as client,
-    ):
-        status, answer = Pyroscope(client).post("ProfileTypes", _window())
+    with deployed(tmp_path, agent="0.53.0") as found:
+        status, answer = Pyroscope(found.azure.http).post("ProfileTypes", _window())
     assert status == 200
     assert answer["profileTypes"] == [
         {
@@ -292,33 +286,27 @@ def test_readiness_unknown_paths_methods_and_content_types(pyroscope: Pyroscope)
 
 
 def test_without_an_agent_the_server_answers_and_is_empty(tmp_path: Path) -> None:
-    with (
-        deployed(tmp_path, agent="") as azure,
-        azure.running.client() as client,
-    ):
-        server = Pyroscope(client)
+    with deployed(tmp_path, agent="") as found:
+        server = Pyroscope(found.azure.http)
         assert server.get("/ready").status_code == 200
         assert server.post("ProfileTypes", _window()) == (200, {})
         assert server.post("LabelNames", _window()) == (200, {})
 
 
 def test_a_server_of_an_incompatible_version_stays_empty(tmp_path: Path) -> None:
-    with (
-        deployed(tmp_path, server="1.20.0") as azure,
-        azure.running.client() as client,
-    ):
-        server = Pyroscope(client)
+    with deployed(tmp_path, server="1.20.0") as found:
+        server = Pyroscope(found.azure.http)
         assert server.get("/ready").status_code == 200
         assert server.post("ProfileTypes", _window()) == (200, {})
 
 
 def test_what_was_recorded_stays_when_the_agent_is_removed(tmp_path: Path) -> None:
-    with deployed(tmp_path) as azure, azure.running.client() as client:
-        Procedure(client).remove_agent()
-        answer = Pyroscope(client).post("SelectMergeStacktraces", _select())[1]
+    with deployed(tmp_path) as found:
+        Procedure(found.azure).remove_agent()
+        answer = Pyroscope(found.azure.http).post("SelectMergeStacktraces", _select())[1]
     assert _totals(answer["flamegraph"])[ALLOCATOR] == KV_CACHE_BYTES
 
 
 def test_a_cluster_without_a_server_answers_nothing(tmp_path: Path) -> None:
-    with running(tmp_path) as started, started.client() as client:
-        assert Pyroscope(client).get("/ready").status_code == 503
+    with azure_client(tmp_path) as azure:
+        assert Pyroscope(azure.http).get("/ready").status_code == 503

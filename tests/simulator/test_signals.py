@@ -212,7 +212,7 @@ def test_an_agent_without_azure_monitor_sends_no_metrics(
 def test_a_data_role_takes_effect_when_it_has_propagated(azure: Azure) -> None:
     identity = as_text(dig(azure.get(GRAFANA), "identity", "principalId"))
     viewer = "60921a7e-fef1-4a43-9b16-a26c52ad4769"
-    azure.server.control("POST", "settings", {"latency": 1})
+    azure.settings(latency=1)
     definitions = f"{GROUP}/providers/Microsoft.Authorization/roleDefinitions"
     properties = {
         "roleDefinitionId": f"{definitions}/{viewer}",
@@ -223,6 +223,6 @@ def test_a_data_role_takes_effect_when_it_has_propagated(azure: Azure) -> None:
     path = f"{GROUP}/providers/Microsoft.Authorization/roleAssignments/{name}"
     assert azure.call("PUT", path, {"properties": properties}).status_code == 201
     assert not roles.holds(world_of(azure), identity, GRAFANA, {viewer})
-    azure.server.control("POST", "advance", {"seconds": 120})
+    azure.advance(120)
     assert roles.holds(world_of(azure), identity, GRAFANA, {viewer})
-    azure.server.control("POST", "settings", {"latency": 0})
+    azure.settings(latency=0)

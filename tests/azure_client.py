@@ -1,0 +1,134 @@
+"""The one client of the tests for the simulated Azure: every service, as its caller.
+
+What a room's tests do again and again they add in a class of their own on top of it.
+"""
+
+import ssl
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import httpx
+
+from simulator.testing import Running, running
+from simulator.values import JsonObject, as_object, as_text
+
+ARM = "https://management.azure.com"
+GRAFANA = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
+PROMETHEUS = "https://prometheus.monitor.azure.com"
+AUDIENCES = {"grafana": GRAFANA, "prometheus": PROMETHEUS}
+"""By the first part of the path; ARM's otherwise."""
+WITHOUT_TOKEN = frozenset({"kubernetes", "pyroscope", "simulator"})
+"""They ask for a token of their own, or for none."""
+
+VERSIONS = {
+    "microsoft.containerservice": "2025-09-01",
+    "microsoft.kubernetesconfiguration": "2023-05-01",
+    "microsoft.dashboard": "2024-10-01",
+    "microsoft.network": "2024-05-01",
+    "microsoft.monitor": "2023-04-03",
+    "microsoft.insights": "2022-06-01",
+    "microsoft.authorization": "2022-04-01",
+}
+"""API versions by resource provider; the rest is asked with that of resource groups."""
+
+
+class AzureClient:
+    """One connection to a simulated Azure."""
+
+    def __init__(self, server: Running) -> None:
+        self.server = server
+        self._tokens: dict[str, str] = {}
+        self.http = httpx.Client(
+            base_url=server.arm_url,
+            verify=ssl.create_default_context(cafile=server.ca_file),
+            auth=self._authorize,
+            trust_env=False,
+        )
+        """Sends the caller's token for the service, unless the request brings its own."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.http.close()
+
+    # --- who calls ----------------------------------------------------------------------------
+
+    def token(self, audience: str = ARM) -> str:
+        """A token of the present caller; empty if the machine has no identity."""
+        if audience not in self._tokens:
+            answer = httpx.get(
+                self.server.identity_url,
+                params={"api-version": "2019-08-01", "resource": audience},
+                headers={"X-IDENTITY-HEADER": self.server.environment["IDENTITY_HEADER"]},
+                trust_env=False,
+            )
+            self._tokens[audience] = as_text(as_object(answer.json()).get("access_token"))
+        return self._tokens[audience]
+
+    def _authorize(self, request: httpx.Request) -> httpx.Request:
+        service = request.url.path.split("/")[1]
+        if "Authorization" not in request.headers and service not in WITHOUT_TOKEN:
+            token = self.token(AUDIENCES.get(service, ARM))
+            if token:
+                request.headers["Authorization"] = f"Bearer {token}"
+        return request
+
+    # --- the services -------------------------------------------------------------------------
+
+    def call(self, method: str, path: str, body: object = None, **query: str) -> httpx.Response:
+        """One call of ARM, with the version that the type's namespace wants unless given."""
+        tail = path.lower().rsplit("/providers/", 1)
+        namespace = tail[1].split("/")[0] if len(tail) == 2 else ""
+        query.setdefault("api-version", VERSIONS.get(namespace, "2024-03-01"))
+        return self.http.request(method, path, json=body, params=query)
+
+    def arm(self, method: str, path: str, version: str = "", body: object = None) -> JsonObject:
+        """A call of ARM that must succeed."""
+        query = {"api-version": version} if version else {}
+        answer = self.call(method, path, body, **query)
+        assert answer.is_success, f"{method} {path}: {answer.status_code} {answer.text}"
+        return as_object(answer.json() if answer.content else None)
+
+    def grafana(
+        self, method: str, path: str, body: object = None, *, workspace: str = "grafana-dev"
+    ) -> httpx.Response:
+        """One call of a Grafana's API."""
+        return self.http.request(method, f"/grafana/{workspace}{path}", json=body)
+
+    # --- the simulator itself -----------------------------------------------------------------
+
+    def control(self, method: str, what: str, body: object = None) -> object:
+        """A call of the control interface (:mod:`simulator.control`), which must succeed."""
+        answer = self.http.request(method, f"/simulator/{what}", json=body)
+        assert answer.is_success, f"{method} {what}: {answer.status_code} {answer.text}"
+        return answer.json()
+
+    def settings(self, **changes: object) -> None:
+        """Change ``faults``, ``caller``, ``latency``, ..."""
+        self._tokens.clear()
+        self.control("POST", "settings", changes)
+
+    def advance(self, seconds: float = 0) -> JsonObject:
+        """Let simulated time pass; what the simulator answers."""
+        return as_object(self.control("POST", "advance", {"seconds": seconds}))
+
+    def reset(self) -> None:
+        """Begin again as at first."""
+        self._tokens.clear()
+        self.control("POST", "reset")
+
+    def inspect(self) -> JsonObject:
+        """Everything there is."""
+        return as_object(self.control("GET", "inspect"))
+
+
+@contextmanager
+def azure_client(
+    home: Path, *, latency: float = 0.0, faults: Sequence[JsonObject] = ()
+) -> Generator[AzureClient]:
+    """A simulated Azure on ``home`` while the context lasts."""
+    with running(home, latency=latency, faults=faults) as server, AzureClient(server) as client:
+        yield client
