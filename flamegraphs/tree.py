@@ -27,6 +27,8 @@ MAX_NODES = 20_000
 MAX_DEPTH = 512
 _GROWN_WHOLE = 500_000
 """Frames of all stacks together."""
+_TURNED = 5
+"""How many times as many nodes as a tree has may be made by turning its paths around later."""
 
 
 @dataclass(frozen=True)
@@ -82,15 +84,19 @@ def trees(profiles: Sequence[Profile], max_nodes: int = MAX_NODES) -> list[Tree]
 def trees_both_ways(
     profiles: Sequence[Profile], max_nodes: int = MAX_NODES
 ) -> tuple[list[Tree], list[Tree] | None]:
-    """Build `trees`, and those from the leaves to the roots where the first are not all of it.
+    """Build `trees`, and those from the leaves to the roots where they cannot be made of the first.
 
-    From trees that have every path, the others can be made; from those that are cut, what allocates
-    is often just what was cut off.
+    That is where the first are cut, because what allocates is often just what was cut off; and
+    where turning every path around would make many more nodes than ``max_nodes``.
     """
     paths = _Paths.of(profiles)
     drawn = paths.trees(max_nodes, from_leaf=False)
     is_cut = any(node.function == NOT_DRAWN for node in drawn[0].nodes)
-    return drawn, paths.trees(max_nodes, from_leaf=True) if is_cut else None
+    ends = {place for one in drawn for place, node in enumerate(one.nodes) if node.own}
+    turned = sum(drawn[0].nodes[place].depth for place in ends)
+    if is_cut or turned > _TURNED * max_nodes:
+        return drawn, paths.trees(max_nodes, from_leaf=True)
+    return drawn, None
 
 
 @dataclass(frozen=True)

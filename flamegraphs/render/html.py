@@ -108,7 +108,6 @@ def _data(page: Page) -> dict[str, object]:
         "title": printable(page.title),
         "binary": page.binary,
         "diff": page.is_comparison,
-        "chosen": 0,
         "facts": [
             [[printable(name), printable(text)] for name, text in facts.items()]
             for facts in page.facts

@@ -133,6 +133,17 @@ def test_callers_stand_above_and_callees_below_one_function(chromium: Page, tmp_
     assert page.text("#path") == "f › leaf"  # noqa: RUF001
 
 
+def test_callers_of_hidden_code_are_looked_up_where_it_is_not_hidden(
+    chromium: Page, tmp_path: Path
+) -> None:
+    page = open_page(
+        chromium, tmp_path, page_of(OVERHEAD), "view=sandwich&function=libcuda.so%2B0x1"
+    )
+    found = figures(page)
+    assert found["libcuda.so+0x1"]["total"] == 100
+    assert set(found) == {"libcuda.so+0x1", "<interpreter trampoline>", "load", "main"}
+
+
 def test_callers_and_callees_are_reached_from_a_block_and_from_the_table(
     chromium: Page, tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from flamegraphs.render import html, labels, pprof, speedscope, svg
 from flamegraphs.render.write import format_of, write
 from flamegraphs.tree import tree
 from tests.flamegraphs.command import flamegraphs
+from tests.flamegraphs.generated import field
 from tests.flamegraphs.profiles import Stacks, pprof_bytes, profile_of, stacks, stacks_of
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -212,6 +213,15 @@ def test_a_page_has_every_sample_type_of_a_file(tmp_path: Path) -> None:
     assert names == ["all", "main", "f", "g"]
     assert [one["own"] for one in data["measures"]] == [[0, 0, 30, 12], [0, 0, 1, 1]]
     assert "in 2 stacks" in dict(data["facts"][0])["total"]
+
+
+def test_a_page_says_when_the_profile_was_taken_and_how_long_that_took(tmp_path: Path) -> None:
+    source = tmp_path / "in.pb"
+    times = field(9, 1_777_636_800 * 10**9) + field(10, 30 * 10**9)
+    source.write_bytes(pprof_bytes([(["f"], 3)]) + times)
+    (facts, _) = page_data(flamegraphs("render", str(source)).out.encode())["facts"]
+    assert ["taken", "2026-05-01 12:00:00Z"] in facts
+    assert ["duration", "30 s"] in facts
 
 
 def test_names_are_shown_with_their_control_and_bidi_characters_as_escapes() -> None:

@@ -93,6 +93,17 @@ def test_a_tree_that_is_cut_comes_with_one_from_the_leaves() -> None:
     assert trees_both_ways([profile_of(wide)])[1] is None, "it can be made of the whole tree"
 
 
+def test_a_tree_whose_paths_turned_around_are_very_many_comes_with_one_from_the_leaves() -> None:
+    trunk = [f"f{n}" for n in range(60)]
+    (drawn,), inverted = trees_both_ways(
+        [profile_of([([f"leaf{n}", *trunk], 1) for n in range(900)])], 1_000
+    )
+    assert not any(node.function == NOT_DRAWN for node in drawn.nodes)
+    assert inverted is not None
+    assert len(inverted[0].nodes) <= 1_000
+    assert sum(node.own for node in inverted[0].nodes) == 900
+
+
 def test_a_stack_deeper_than_any_screen_is_cut_and_its_value_kept() -> None:
     drawn = tree(profile_of([(["f"] * (MAX_DEPTH + 100), 7)]))
     assert max(node.depth for node in drawn.nodes) == MAX_DEPTH + 1

@@ -18,7 +18,7 @@ function stateFrom(address) {
     fn: fn < 0 ? null : fn,
     focus: /^[cd][0-9a-f]{1,8}$/.test(asked.get("focus") ?? "") ? asked.get("focus") : "",
     search: asked.get("search") ?? "",
-    type: type < 0 ? data.chosen : type,
+    type: Math.max(type, 0),
     hide: asked.get("native") !== "shown",
     root: chosen("root", null),
     width: chosen("width", "both"),
@@ -33,7 +33,7 @@ function addressOf(state) {
   if (state.view === "sandwich") said.set("function", names[state.fn]);
   if (state.focus) said.set("focus", state.focus);
   if (state.search) said.set("search", state.search);
-  if (state.type !== data.chosen) said.set("type", data.measures[state.type].name);
+  if (state.type) said.set("type", data.measures[state.type].name);
   if (!state.hide) said.set("native", "shown");
   if (state.root) said.set("root", state.root);
   if (state.width !== "both") said.set("width", state.width);

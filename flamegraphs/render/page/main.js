@@ -24,15 +24,20 @@ const graph = new Graph({
 
 /** Change the state and draw it; `keep` makes a step that the browser's Back goes back over. */
 function apply(changes, { keep = false, scrolled = false } = {}) {
-  const root = element("graph");
   const turned = "root" in changes || "view" in changes || "type" in changes || "hide" in changes;
   Object.assign(state, changes);
   draw(scrolled || turned);
   const address = addressOf(state);
-  if (location.hash.slice(1) === address) return root;
-  if (keep) location.hash = address;
-  else history.replaceState(null, "", `#${address}`);
-  return root;
+  if (location.hash.slice(1) === address) return;
+  if (keep) {
+    location.hash = address;
+    return;
+  }
+  try {
+    history.replaceState(null, "", `#${address}`);
+  } catch {
+    // A browser may refuse a hundred changes in as many moments; the next one tells all of it.
+  }
 }
 
 function draw(scrolled = false) {
@@ -134,14 +139,17 @@ function focusOn(id, keyboard = false) {
 }
 
 function view(name) {
-  if (name !== "sandwich") return apply({ view: name, focus: "" }, { keep: true, scrolled: true });
+  if (name !== "sandwich") {
+    apply({ view: name, focus: "" }, { keep: true, scrolled: true });
+    return;
+  }
   const part = partOf(scene, graph.current), node = nodeOf(graph.current);
   const isFunction = node || state.view === "sandwich";
   const first = rowsIn({ ...state, sort: "" }, columnsIn(state), null).map((row) => data.functions[row]).find((fn) => kinds[fn] !== BUCKET);
   const fn = isFunction ? part.tree.name[node] : first;
-  if (fn === undefined || kinds[fn] === BUCKET || kinds[fn] === REST) return null;
+  if (fn === undefined || kinds[fn] === BUCKET || kinds[fn] === REST) return;
   graph.current = 0;
-  return apply({ view: "sandwich", fn, focus: "" }, { keep: true, scrolled: true });
+  apply({ view: "sandwich", fn, focus: "" }, { keep: true, scrolled: true });
 }
 
 async function copyName(name) {
