@@ -83,6 +83,7 @@ class Project:
         pulumi: Path,
         plugins: Plugins,
         *,
+        python: Path | None = None,
         program: Path = CHECKOUT,
         stack_files: Path | None = None,
         chart: str | None = None,
@@ -93,6 +94,7 @@ class Project:
             home: where the project folder is.
             pulumi: the real one.
             plugins: which plugins the engine gets.
+            python: see :class:`simulator.session.Options`.
             program: folder of the program and its ``Pulumi.yaml``.
             stack_files: folder that the stack files are copied from; None: the program's.
             chart: folder, from the program's, of a chart that takes the place of the public one in
@@ -102,6 +104,7 @@ class Project:
         self._home = home
         self._pulumi = pulumi
         self._plugins = plugins
+        self._python = python
         self._program = program
         self._stack_files = stack_files or program
 
@@ -159,8 +162,16 @@ class Project:
     def _write_launchers(self) -> None:
         folder = self._home.path / "plugins"
         for name, module in PLUGINS.items():
-            _write_launcher(folder / name / f"pulumi-resource-{name}", module)
-        _write_launcher(folder / "python" / "pulumi-language-python", LANGUAGE_HOST)
+            self._write_launcher(folder / name / f"pulumi-resource-{name}", module)
+        self._write_launcher(folder / "python" / "pulumi-language-python", LANGUAGE_HOST)
+
+    def _write_launcher(self, file: Path, module: str) -> None:
+        # Not PYTHONPATH: the commands that a plugin runs must not see it.
+        code = (
+            f"import sys; sys.path.insert(0, {str(CHECKOUT)!r}); from {module} import main; main()"
+        )
+        python = quote(str(self._python or sys.executable))
+        _write_script(file, f'exec {python} -c {quote(code)} "$@"')
 
     def _write_project_file(self) -> None:
         """The program's own project file, run in place, with every plugin named.
@@ -190,6 +201,8 @@ class Project:
 
         Absolute, for a relative path would start at the home's project folder.
         """
+        if self._python is not None:
+            return str(self._python.parent.parent)
         own = self._program / named
         return str(own) if (own / "bin" / "python").exists() else sys.prefix
 
@@ -248,12 +261,6 @@ def _read_yaml(file: Path) -> object:
         return yaml.safe_load(file.read_text())
     except OSError as error:
         raise SessionError(f"{file} cannot be read: {error.strerror}") from error
-
-
-def _write_launcher(file: Path, module: str) -> None:
-    # Not PYTHONPATH: the commands that a plugin runs must not see it.
-    code = f"import sys; sys.path.insert(0, {str(CHECKOUT)!r}); from {module} import main; main()"
-    _write_script(file, f'exec {quote(sys.executable)} -c {quote(code)} "$@"')
 
 
 def _write_script(file: Path, line: str) -> None:

@@ -47,6 +47,9 @@ class Options:
     installed_plugins: bool = True
     """Use an installed language host and command plugin where there are some."""
     real_kubernetes: bool = False
+    python: Path | None = None
+    """What starts plugins and programs, in a virtual environment or a folder like one; None: the
+    Python that runs this, and for a program its own environment where it has one."""
     program: Path = CHECKOUT
     stack_files: Path | None = None
 
@@ -126,6 +129,7 @@ def prepare(home: Home, options: Options) -> Session:
             home,
             pulumi,
             plugins,
+            python=options.python,
             program=options.program,
             stack_files=options.stack_files,
             # A real Helm needs a chart that can be had without leaving this machine.

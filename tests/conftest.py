@@ -1,8 +1,14 @@
 """What all tests share."""
 
 import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
+
+from tests import warm
 
 pytest_plugins = ["tests.parts"]
 
@@ -15,3 +21,19 @@ settings.register_profile(
     derandomize="CI" in os.environ,
 )
 settings.load_profile("project")
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[Path]:
+    """See :mod:`tests.warm`."""
+    # Not pytest's own folders: the path of a socket must be short.
+    with tempfile.TemporaryDirectory() as folder, warm.interpreter(Path(folder)) as python:
+        yield python
+
+
+@pytest.fixture(scope="module")
+def python(request: pytest.FixtureRequest) -> Path | None:
+    """What starts plugins and programs; None, as for users, in modules marked ``as_shipped``."""
+    if request.node.get_closest_marker("as_shipped") is not None:
+        return None
+    return request.getfixturevalue("warm_python")

@@ -13,7 +13,7 @@ from tests.engine.simulation import Simulation
 
 
 @pytest.fixture(scope="module")
-def sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
+def sim(tmp_path_factory: pytest.TempPathFactory, python: Path | None) -> Iterator[Simulation]:
     """A simulated Azure and its stacks, shared by the tests of a module, at latency 0."""
     folder = tmp_path_factory.mktemp("sim")
     stack_files = folder / "stacks"
@@ -22,7 +22,7 @@ def sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
         shutil.copy(file, stack_files)
     home = homes.Home(folder / "home")
     # The plugins are pinned, so that the same test means the same on every machine.
-    options = Options(latency=0.0, installed_plugins=False, stack_files=stack_files)
+    options = Options(latency=0.0, installed_plugins=False, python=python, stack_files=stack_files)
     simulation = Simulation(home, options)
     try:
         yield simulation

@@ -126,8 +126,14 @@ def _dumped(document: object) -> str:
 class RecordedStacks:
     """The recorded stacks, to be restored into one folder as often as wanted."""
 
-    def __init__(self, folder: Path) -> None:
-        """See the class; everything is put into ``folder``."""
+    def __init__(self, folder: Path, python: Path | None = None) -> None:
+        """See the class; everything is put into ``folder``.
+
+        Args:
+            folder: an empty one.
+            python: see :class:`simulator.session.Options`.
+        """
+        self._python = python
         self._home = Home(folder / "home")
         self._stack_files = _copied_stack_files(folder, FOLDER)
         self._states = folder / "states"
@@ -138,7 +144,7 @@ class RecordedStacks:
         _want_port(self._home)
         world = {**_read("world"), "signingKey": secrets.token_hex(32)}
         (self._home.azure / "world.json").write_text(json.dumps(world))
-        sim = _simulation(self._home, self._stack_files)
+        sim = _simulation(self._home, self._stack_files, self._python)
         state = self._home.path / "state"
         if self._states.exists():
             shutil.rmtree(state)
@@ -162,10 +168,10 @@ class RecordedStacks:
 
 
 @contextmanager
-def recorded(folder: Path) -> Generator[RecordedStacks]:
+def recorded(folder: Path, python: Path | None = None) -> Generator[RecordedStacks]:
     """The recorded stacks in ``folder``, which is to be empty."""
     with alone():
-        stacks = RecordedStacks(folder)
+        stacks = RecordedStacks(folder, python)
         try:
             yield stacks
         finally:
@@ -200,8 +206,8 @@ def _copied_stack_files(work: Path, folder: Path) -> Path:
     return copies
 
 
-def _simulation(home: Home, stack_files: Path) -> Simulation:
-    options = Options(latency=0.0, installed_plugins=False, stack_files=stack_files)
+def _simulation(home: Home, stack_files: Path, python: Path | None = None) -> Simulation:
+    options = Options(latency=0.0, installed_plugins=False, python=python, stack_files=stack_files)
     sim = Simulation(home, options)
     url = sim.azure.environment["SIM_ARM_URL"]
     assert url.endswith(f":{PORT}"), f"port {PORT} is taken by another program; free it"

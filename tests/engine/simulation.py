@@ -103,6 +103,10 @@ class Simulation:
         self._options = options
         self._session = session.prepare(home, options)
         self._extra: dict[str, str] = {}
+        if options.python is not None:
+            shells = str(options.python.parent.with_name("sh"))
+            path = self._session.environment["PATH"]
+            self._extra["PATH"] = os.pathsep.join([shells, path])
 
     @property
     def environment(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from simulator.values import JsonObject, as_object, as_objects, as_text, dig, te
 from tests.engine.simulation import Simulation
 from tests.engine.whole_life import WholeLife, live
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.as_shipped]
 
 
 @pytest.fixture(scope="module")

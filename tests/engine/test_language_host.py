@@ -19,7 +19,7 @@ from simulator.plugins.environment import Environment
 from simulator.plugins.stubs import language_pb2
 from tests.engine.simulation import Simulation
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.as_shipped]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.engine.simulation import Outcome, Simulation
 from tests.parts import PARTS
 from tests.simulator.azure import CLUSTER, Kubernetes
 
-pytestmark = pytest.mark.engine
+pytestmark = [pytest.mark.engine, pytest.mark.as_shipped]
 
 ACCESS_TOKEN = re.compile(r"eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}")
 ADDRESS = re.compile(r'(?:inet_addr\("|inet_pton\(AF_INET6, ")([^"]+)"')

@@ -9,6 +9,7 @@ replacement, an update, something deleted.
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
@@ -54,8 +55,8 @@ class Upgrade:
 
 
 @pytest.fixture(scope="module")
-def upgrade(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Upgrade]:
-    with recorded_stacks.recorded(tmp_path_factory.mktemp("upgrade")) as stacks:
+def upgrade(tmp_path_factory: pytest.TempPathFactory, python: Path | None) -> Iterator[Upgrade]:
+    with recorded_stacks.recorded(tmp_path_factory.mktemp("upgrade"), python) as stacks:
         yield _upgrade(stacks)
 
 

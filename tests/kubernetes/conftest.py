@@ -22,7 +22,7 @@ def stack_files(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Generator[Simulation]:
+def real(tmp_path_factory: pytest.TempPathFactory, python: Path | None) -> Generator[Simulation]:
     """A simulated Azure whose clusters are real, shared by the tests of a module, at latency 0."""
     folder = tmp_path_factory.mktemp("real")
     home = homes.Home(folder / "home")
@@ -30,6 +30,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Generator[Simulation]:
         latency=0.0,
         installed_plugins=False,
         real_kubernetes=True,
+        python=python,
         stack_files=stack_files(folder),
     )
     simulation = Simulation(home, options)

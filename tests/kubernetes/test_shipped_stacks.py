@@ -41,11 +41,13 @@ DRAWN = frozenset({"linkIdentifier", "nodePort"})
 
 
 @pytest.fixture(scope="module")
-def simulated(tmp_path_factory: pytest.TempPathFactory) -> Generator[Simulation]:
+def simulated(
+    tmp_path_factory: pytest.TempPathFactory, python: Path | None
+) -> Generator[Simulation]:
     """A simulated Azure with simulated clusters and the stacks of the other."""
     folder = tmp_path_factory.mktemp("simulated")
     files = stack_files(folder)
-    options = Options(latency=0.0, installed_plugins=False, stack_files=files)
+    options = Options(latency=0.0, installed_plugins=False, python=python, stack_files=files)
     simulation = Simulation(homes.Home(folder / "home"), options)
     # The same chart, so that only the clusters differ.
     simulation.stack_file("dev", {"pyroscope.chart": {"path": CHART}})
