@@ -48,6 +48,17 @@ def test_slash_and_escape_work_wherever_the_keyboard_is(page: Page) -> None:
         assert page.value("document.querySelector('#search').value") == ""
 
 
+def test_keys_of_one_letter_can_be_switched_off(page: Page) -> None:
+    page.point("#keys", click=True)
+    page.press("i")
+    assert "inverted" not in str(page.value("location.hash"))
+    page.press("/")
+    assert page.value("document.activeElement.id") == "search"
+    page.point("#keys", click=True)
+    page.press("i")
+    assert "inverted" in str(page.value("location.hash"))
+
+
 def test_escape_goes_back_one_step_after_another(page: Page) -> None:
     page.press("i")
     page.point(block("0x7f1"), click=True)

@@ -144,6 +144,16 @@ def test_callers_of_hidden_code_are_looked_up_where_it_is_not_hidden(
     assert set(found) == {"libcuda.so+0x1", "<interpreter trampoline>", "load", "main"}
 
 
+def test_a_view_can_be_left_from_any_block(chromium: Page, tmp_path: Path) -> None:
+    page = open_page(chromium, tmp_path, page_of(RECURSION), "view=sandwich&function=f")
+    for key in ("ArrowDown", "ArrowRight", "i"):
+        page.value("document.querySelector('[role=treeitem][tabindex=\"0\"]').focus()")
+        page.press(key)
+    assert figures(page)["all"]["total"] == 100
+    assert focused(page) == "all"
+    assert page.errors == []
+
+
 def test_callers_and_callees_are_reached_from_a_block_and_from_the_table(
     chromium: Page, tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ function stateFrom(address) {
     search: asked.get("search") ?? "",
     type: Math.max(type, 0),
     hide: asked.get("native") !== "shown",
+    keys: asked.get("keys") !== "off",
     root: chosen("root", null),
     width: chosen("width", "both"),
     sort: /^-?[a-z]+$/.test(asked.get("sort") ?? "") ? asked.get("sort") : "",
@@ -35,6 +36,7 @@ function addressOf(state) {
   if (state.search) said.set("search", state.search);
   if (state.type) said.set("type", data.measures[state.type].name);
   if (!state.hide) said.set("native", "shown");
+  if (!state.keys) said.set("keys", "off");
   if (state.root) said.set("root", state.root);
   if (state.width !== "both") said.set("width", state.width);
   if (state.sort) said.set("sort", state.sort);

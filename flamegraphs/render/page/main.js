@@ -24,7 +24,9 @@ const graph = new Graph({
 
 /** Change the state and draw it; `keep` makes a step that the browser's Back goes back over. */
 function apply(changes, { keep = false, scrolled = false } = {}) {
-  const turned = "root" in changes || "view" in changes || "type" in changes || "hide" in changes;
+  const turned = "root" in changes || "view" in changes || "type" in changes || "hide" in changes || "width" in changes;
+  // Another tree has other blocks; of the same tree turned around, the current one stays.
+  if (turned && !("root" in changes)) graph.current = 0;
   Object.assign(state, changes);
   draw(scrolled || turned);
   const address = addressOf(state);
@@ -62,6 +64,7 @@ function drawControls() {
   element("turn").setAttribute("aria-pressed", isTop === true);
   element("turn").disabled = isTop === null;
   element("hide").checked = state.hide;
+  element("keys").checked = state.keys;
   element("type").value = state.type;
   element("width").value = state.width;
   if (element("search").value !== state.search) element("search").value = state.search;
@@ -148,7 +151,6 @@ function view(name) {
   const first = rowsIn({ ...state, sort: "" }, columnsIn(state), null).map((row) => data.functions[row]).find((fn) => kinds[fn] !== BUCKET);
   const fn = isFunction ? part.tree.name[node] : first;
   if (fn === undefined || kinds[fn] === BUCKET || kinds[fn] === REST) return;
-  graph.current = 0;
   apply({ view: "sandwich", fn, focus: "" }, { keep: true, scrolled: true });
 }
 
@@ -205,7 +207,7 @@ document.addEventListener("keydown", (event) => {
   if (key === "escape") { event.preventDefault(); back(); }
   else if (key === "/" && !typing) { event.preventDefault(); element("search").focus(); element("search").select(); }
   else if (key === "enter" && typing) graph.move(graph.nextMatch(1));
-  else if (typing || choosing) return;
+  else if (typing || choosing || !state.keys) return;
   else if (key === "n") graph.move(graph.nextMatch(event.shiftKey ? -1 : 1));
   else if (KEYS[key]) {
     const held = element("graph").contains(document.activeElement);
@@ -217,6 +219,7 @@ element("search").addEventListener("input", (event) => apply({ search: event.tar
 element("reset").addEventListener("click", () => { graph.current = 0; apply({ search: "", focus: "", view: "flame" }, { keep: true }); });
 element("turn").addEventListener("click", () => apply({ root: scene.parts[0].step > 0 ? "bottom" : "top" }));
 element("hide").addEventListener("change", (event) => apply({ hide: event.target.checked, focus: "" }));
+element("keys").addEventListener("change", (event) => apply({ keys: event.target.checked }));
 element("type").addEventListener("change", (event) => apply({ type: Number(event.target.value) }, { keep: true }));
 element("width").addEventListener("change", (event) => apply({ width: event.target.value }));
 element("copy").addEventListener("click", () => copyName(currentName()));
