@@ -142,20 +142,35 @@ class Page:
 
     def point(self, selector: str, *, click: bool = False) -> None:
         """Move the pointer over an element, and click it if wanted."""
-        box = cast(
-            "list[float]",
-            self.value(
-                f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
-                "e.scrollIntoView({block: 'nearest'});"
-                "const b = e.getBoundingClientRect();"
-                "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
-            ),
-        )
-        at: dict[str, object] = {"x": box[0], "y": box[1]}
+        x, y = self._middle(selector)
+        at: dict[str, object] = {"x": x, "y": y}
         self.call("Input.dispatchMouseEvent", type="mouseMoved", **at)
         if click:
             for kind in ("mousePressed", "mouseReleased"):
                 self.call("Input.dispatchMouseEvent", type=kind, button="left", clickCount=1, **at)
+
+    def wheel(self, selector: str, amount: int, *, control: bool = False) -> None:
+        """Turn the wheel over the middle of an element; up is negative."""
+        self.point(selector)
+        x, y = self._middle(selector)
+        self.call(
+            "Input.dispatchMouseEvent",
+            type="mouseWheel",
+            x=x,
+            y=y,
+            deltaX=0,
+            deltaY=amount,
+            modifiers=2 if control else 0,
+        )
+
+    def drag(self, selector: str, across: int) -> None:
+        """Press on the middle of an element, move sideways, and let go."""
+        x, y = self._middle(selector)
+        at: dict[str, object] = {"y": y, "button": "left", "buttons": 1, "clickCount": 1}
+        self.call("Input.dispatchMouseEvent", type="mousePressed", x=x, **at)
+        for step in (1, 2, 3, 4):
+            self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x + across * step / 4, **at)
+        self.call("Input.dispatchMouseEvent", type="mouseReleased", x=x + across, **at)
 
     def choose(self, selector: str, value: str) -> None:
         """Choose an option of a list."""
@@ -186,6 +201,19 @@ class Page:
         """Write what is seen as PNG."""
         answer = self.call("Page.captureScreenshot", format="png")
         file.write_bytes(base64.b64decode(str(answer["data"])))
+
+    def _middle(self, selector: str) -> tuple[float, float]:
+        """Where the middle of an element is, once it is in view."""
+        x, y = cast(
+            "list[float]",
+            self.value(
+                f"(() => {{ const e = document.querySelector({json.dumps(selector)});"
+                "e.scrollIntoView({block: 'nearest'});"
+                "const b = e.getBoundingClientRect();"
+                "return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+            ),
+        )
+        return x, y
 
     def _receive(self) -> Mapping[str, object]:
         while b"\0" not in self._buffer:

@@ -144,6 +144,29 @@ def test_callers_of_hidden_code_are_looked_up_where_it_is_not_hidden(
     assert set(found) == {"libcuda.so+0x1", "<interpreter trampoline>", "load", "main"}
 
 
+def test_the_graph_is_zoomed_with_the_wheel_and_moved_with_the_pointer(page: Page) -> None:
+    edges = 'Object.values(document.querySelector("{}").getBoundingClientRect().toJSON())'
+    whole = page.value(edges.format(block("Linear.load")))
+    page.wheel(block("libcuda.so+0x1"), -600, control=True)
+    page.wait("location.hash.includes('zoom')")
+    left, _, width, *_ = cast("list[float]", page.value(edges.format(block("libcuda.so+0x1"))))
+    assert width > 2 * cast("list[float]", whole)[2]
+    # The callers that begin beside the window have their labels in it.
+    labels = cast("dict[str, str]", page.value(LABEL))
+    assert labels["main"] == "main"
+    page.drag(block("libcuda.so+0x1"), -100)
+    moved = cast("list[float]", page.value(edges.format(block("libcuda.so+0x1"))))
+    assert moved[0] == pytest.approx(left - 100, abs=2)
+    assert page.text("#path") == "Choose a block to focus on it.", "a drag is no click"
+    address = str(page.value("location.href"))
+    page.open("about:blank")
+    page.open(address)
+    again = cast("list[float]", page.value(edges.format(block("libcuda.so+0x1"))))
+    assert again[0] == pytest.approx(moved[0], abs=1)
+    page.press("Escape")
+    assert page.value(edges.format(block("Linear.load"))) == whole
+
+
 def test_a_view_can_be_left_from_any_block(chromium: Page, tmp_path: Path) -> None:
     page = open_page(chromium, tmp_path, page_of(RECURSION), "view=sandwich&function=f")
     for key in ("ArrowDown", "ArrowRight", "i"):

@@ -6,6 +6,15 @@ const CHOICES = {
   width: ["both", "before", "after"],
 };
 
+const WHOLE = { from: 0, span: 1 };
+
+/** A zoom as it is written, `0.25~0.5`: where it begins, and how much it is. */
+function zoomFrom(text) {
+  const [from, span] = (/^[\d.e-]+~[\d.e-]+$/.test(text ?? "") ? text : "0~1").split("~").map(Number);
+  return from >= 0 && span > 0 && span <= 1 ? { from: Math.min(from, 1 - span), span } : WHOLE;
+}
+const zoomText = ({ from, span }) => `${Number(from.toPrecision(6))}~${Number(span.toPrecision(6))}`;
+
 /** What the address says, over what is usual; whatever it says that does not fit is ignored. */
 function stateFrom(address) {
   const asked = new URLSearchParams(address.replace(/^#/, ""));
@@ -22,6 +31,7 @@ function stateFrom(address) {
     hide: asked.get("native") !== "shown",
     keys: asked.get("keys") !== "off",
     root: chosen("root", null),
+    zoom: zoomFrom(asked.get("zoom")),
     width: chosen("width", "both"),
     sort: /^-?[a-z]+$/.test(asked.get("sort") ?? "") ? asked.get("sort") : "",
   };
@@ -37,6 +47,7 @@ function addressOf(state) {
   if (state.type) said.set("type", data.measures[state.type].name);
   if (!state.hide) said.set("native", "shown");
   if (!state.keys) said.set("keys", "off");
+  if (state.zoom.span < 1) said.set("zoom", zoomText(state.zoom));
   if (state.root) said.set("root", state.root);
   if (state.width !== "both") said.set("width", state.width);
   if (state.sort) said.set("sort", state.sort);

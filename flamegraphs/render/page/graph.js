@@ -4,21 +4,31 @@
 
 const MOST_ITEMS = 300;
 const BESIDE = 40;
+const CLICK = 4; // pixels that the pointer may move in a click
 
 class Graph {
-  /** `on` has focus(id), point(id, event) and leave(). */
+  /** `on` has focus(id), zoom(zoom), point(id, event) and leave(). */
   constructor(on) {
     this.on = on;
     this.frame = element("graph");
     this.canvas = element("canvas");
     this.space = element("blocks");
     this.current = 0;
+    this.held = null; // where the pointer was when it moved the graph last
+    this.dragged = 0;
     this.frame.addEventListener("scroll", () => this.paint());
     this.frame.addEventListener("click", (event) => {
-      const id = this.at(event);
+      const id = this.dragged > CLICK ? null : this.at(event);
       if (id !== null) on.focus(id, true);
     });
+    this.frame.addEventListener("pointerdown", (event) => {
+      this.held = event.button === 0 ? event.clientX : null;
+      this.dragged = 0;
+    });
+    addEventListener("pointerup", () => { this.held = null; });
+    this.frame.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
     this.frame.addEventListener("pointermove", (event) => {
+      if (this.held !== null && this.drag(event)) return;
       const id = this.at(event);
       this.highlight(id);
       if (id === null) on.leave();
@@ -71,6 +81,26 @@ class Graph {
     }
     const context = this.canvas.getContext("2d", { alpha: false });
     paint(context, this.picture, scrollTop, scrollTop + height, 0, scale);
+  }
+
+  /** With Ctrl, or two fingers, zoom around the pointer; sideways, move what is in view. */
+  wheel(event) {
+    const place = (event.clientX - this.canvas.getBoundingClientRect().left) / this.width;
+    const across = event.shiftKey && !event.deltaX ? event.deltaY : event.deltaX;
+    if (event.ctrlKey || event.metaKey) this.on.zoom(zoomed(this.scene.zoom, 1.002 ** -event.deltaY, place));
+    else if (across && this.scene.zoom.span < 1) this.on.zoom(zoomed(this.scene.zoom, 1, 0, across / this.width));
+    else return;
+    event.preventDefault();
+  }
+
+  /** Move what is in view with the pointer; false while the whole is in view. */
+  drag(event) {
+    const moved = this.held - event.clientX;
+    this.dragged += Math.abs(moved);
+    this.held = event.clientX;
+    if (this.scene.zoom.span === 1) return false;
+    this.on.zoom(zoomed(this.scene.zoom, 1, 0, moved / this.width));
+    return true;
   }
 
   /** All that is to be painted of the state, at a width. */
@@ -159,7 +189,9 @@ class Graph {
 
   /** Put the keyboard on a block. */
   move(id) {
-    if (id === null || id === undefined || !this.box(id)) return;
+    if (id === null || id === undefined) return;
+    if (!this.box(id)) this.on.zoom(WHOLE);
+    if (!this.box(id)) return;
     this.current = id;
     this.list();
     this.items.get(id).focus();

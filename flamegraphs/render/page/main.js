@@ -16,6 +16,7 @@ const table = new Table({
 });
 const graph = new Graph({
   focus: (id, keyboard) => focusOn(id, keyboard),
+  zoom: (zoom) => apply({ zoom }),
   point: (id, event) => { showTip(id, event); say(id); },
   leave: () => { element("tip").style.display = "none"; say(state.focused || null); },
 });
@@ -27,6 +28,8 @@ function apply(changes, { keep = false, scrolled = false } = {}) {
   const turned = "root" in changes || "view" in changes || "type" in changes || "hide" in changes || "width" in changes;
   // Another tree has other blocks; of the same tree turned around, the current one stays.
   if (turned && !("root" in changes)) graph.current = 0;
+  // What a zoom was within is gone with another focus or another tree.
+  if (turned || "focus" in changes) state.zoom = WHOLE;
   Object.assign(state, changes);
   draw(scrolled || turned);
   const address = addressOf(state);
@@ -69,7 +72,7 @@ function drawControls() {
   element("width").value = state.width;
   if (element("search").value !== state.search) element("search").value = state.search;
   element("found").textContent = foundText(state, scene, search);
-  element("reset").disabled = !state.focused && !search && state.view === "flame";
+  element("reset").disabled = !state.focused && !search && state.zoom.span === 1 && state.view === "flame";
   element("overhead").textContent = gatheredText(state) + overheadText(state);
   element("facts").replaceChildren(...data.facts[data.diff ? 0 : state.type].map(([name, text]) =>
     made("div", {}, made("dt", { textContent: name }), made("dd", {}, made("bdi", { textContent: text })))));
@@ -162,13 +165,14 @@ async function copyName(name) {
 
 const currentName = () => partOf(scene, graph.current).tree.name[nodeOf(graph.current)];
 
-/** One step back: the menu, then the search, then the focus, then the view. */
+/** One step back: the menu, then the search, the zoom, the focus, then the view. */
 function back() {
   const held = element("graph").contains(document.activeElement);
   if (element("save").open) {
     element("save").open = false;
     element("save").querySelector("summary").focus();
   } else if (state.search) apply({ search: "" });
+  else if (state.zoom.span < 1) apply({ zoom: WHOLE });
   else if (state.focused) { graph.current = 0; apply({ focus: "" }, { keep: true }); }
   else if (state.view !== "flame") view("flame");
   if (held) graph.items.get(graph.current)?.focus({ preventScroll: true });

@@ -68,10 +68,10 @@ const isRootOnTop = (state, tree) => (state.root ? state.root === "top" : (tree.
 function sceneIn(state) {
   if (state.view === "sandwich") {
     const { callers, callees } = sandwichTrees(state);
-    return sceneOf(callers, callees);
+    return sceneOf(callers, callees, state.zoom);
   }
   const tree = state.view === "inverted" ? invertedTree(state) : shownTree(state);
-  return isRootOnTop(state, tree) ? sceneOf(null, tree) : sceneOf(tree, null);
+  return isRootOnTop(state, tree) ? sceneOf(null, tree, state.zoom) : sceneOf(tree, null, state.zoom);
 }
 
 /** The largest total that shares are written of: of the whole profile, whatever is in view. */

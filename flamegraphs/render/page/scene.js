@@ -7,24 +7,35 @@ const ROW = 22;
  * The trees of a view in their rows: `up` is the tree that grows upwards, `down` the other one.
  * Row 0 is the top one.
  */
-function sceneOf(up, down) {
+function sceneOf(up, down, zoom) {
   const above = up ? up.deepest : 0;
   const below = down ? down.deepest : 0;
   const parts = [];
   if (up) parts.push({ tree: up, row: above, step: -1 });
   if (down) parts.push({ tree: down, row: above, step: 1 });
   parts.forEach((part, place) => { part.place = place; });
-  return { parts, rows: above + below + 1 };
+  return { parts, rows: above + below + 1, zoom };
 }
 
 const idOf = (part, node) => node * 2 + part.place;
 const partOf = (scene, id) => scene.parts[id % 2];
 const nodeOf = (id) => id >> 1;
 
-/** The span of a part that fills the width: the focused block, or everything. */
+/**
+ * The span of a part that fills the width: the focused block, or everything; of that, what the
+ * scene's `zoom` has (where it begins and how much it is, of 1).
+ */
 function windowOf(scene, part, focus) {
   const node = partOf(scene, focus) === part ? nodeOf(focus) : 0;
-  return { node, from: part.tree.start[node], span: part.tree.width[node] || 1 };
+  const whole = part.tree.width[node] || 1;
+  return { node, from: part.tree.start[node] + scene.zoom.from * whole, span: scene.zoom.span * whole };
+}
+
+/** A zoom by a factor around a place, and moved by a part of what is in view; within the whole. */
+function zoomed(zoom, factor, place, move = 0) {
+  const span = Math.min(1, Math.max(1e-7, zoom.span / factor));
+  const from = zoom.from + place * (zoom.span - span) + move * span;
+  return { from: Math.min(1 - span, Math.max(0, from)), span };
 }
 
 /** The blocks from the root to one, both included. */
@@ -65,8 +76,12 @@ function placed(scene, focus, width) {
       for (let node = tree.first[parent]; node < end; node += 1) {
         if (!tree.width[node]) break; // the widest comes first
         const x = (tree.start[node] - from) * scale, w = tree.width[node] * scale;
+        if (x >= width) break;
+        if (x + w <= 0) continue;
         if (w >= 1) {
-          put(part, node, x, w, false);
+          // A block that begins beside the window has its label where it can be read.
+          const left = Math.max(x, 0);
+          put(part, node, left, Math.min(x + w, width) - left, false);
           filled[row] = Math.ceil(x + w) - 1;
         } else {
           const pixel = Math.floor(x);
@@ -93,7 +108,8 @@ function boxOf(scene, focus, id, width) {
   if (pathTo(part, focused).includes(node)) return { x: 0, w: width, row };
   const x = ((tree.start[node] - from) / span) * width;
   const w = (tree.width[node] / span) * width;
-  return w > 0 && x >= -0.01 && x + w <= width + 0.01 ? { x, w, row } : null;
+  const left = Math.max(x, 0), right = Math.min(x + w, width);
+  return w > 0 && right > left - 0.01 ? { x: left, w: right - left, row } : null;
 }
 
 /** The block at a row and a pixel, or null. */
