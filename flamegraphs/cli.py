@@ -8,14 +8,14 @@ once.
 """
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from contract.agent import PROFILES_POD, PYROSCOPE_PORT
+from flamegraphs import terminal
 from flamegraphs.errors import OK, FlameGraphError, GrowthOverLimitError, NoSamplesError, UsageError
 from flamegraphs.units import size
 from operations.errors import OperationError
@@ -56,23 +56,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options.run(options)
     except FlameGraphError as error:
-        sys.stderr.write(f"flamegraphs: {error}\n")
+        terminal.complain(f"flamegraphs: {error}")
         return error.status
     except OperationError as error:
         from operations.stack_outputs import PulumiError
 
-        sys.stderr.write(f"flamegraphs: {error}\n")
+        terminal.complain(f"flamegraphs: {error}")
         return (UsageError if isinstance(error, PulumiError) else FlameGraphError).status
+    except MemoryError:
+        terminal.complain("flamegraphs: this does not fit into the machine's memory.")
+        return FlameGraphError.status
     except BrokenPipeError:
         # The reader (`head`, a pager) has seen enough; nothing more may be written to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        terminal.silence_output()
     except KeyboardInterrupt:
         return 130
     return OK
 
 
+class _Parser(argparse.ArgumentParser):
+    """Arguments may be names of files, and those come from anywhere."""
+
+    def error(self, message: str) -> NoReturn:
+        for line in self.format_usage().splitlines():
+            terminal.complain(line)
+        terminal.complain(f"{self.prog}: error: {message}")
+        sys.exit(UsageError.status)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="python -m flamegraphs",
         description="Read GPU memory profiles: which function allocates, what grew, a flame graph.",
         epilog=_STATUSES,
@@ -110,6 +123,11 @@ def _diff_arguments(command: argparse.ArgumentParser) -> None:
         help="fail where the whole grew by more, e.g. 10%% or 512MiB, with an exit status of its "
         "own",
     )
+    command.add_argument(
+        "--across-types",
+        action="store_true",
+        help="compare even what measures different things (sample types, units)",
+    )
     _add_report(command)
     _add_source(command)
 
@@ -144,7 +162,8 @@ def _add_file(command: argparse.ArgumentParser) -> None:
         "file",
         metavar="FILE",
         nargs="?",
-        help="pprof, folded stacks or Pyroscope's flame graph JSON, gzip or not; - is stdin",
+        help="pprof, folded stacks, Pyroscope's JSON, speedscope and others (see "
+        "docs/users/reading-flame-graphs.md), gzip or not; - is stdin",
     )
 
 
@@ -224,7 +243,7 @@ def _hotspots(options: argparse.Namespace) -> None:
         text = report.hotspots_text(
             found, limit=options.limit, gpu_memory=options.gpu_memory, binary=options.binary
         )
-    _print(text)
+    terminal.write(text)
 
 
 def _diff(options: argparse.Namespace) -> None:
@@ -236,22 +255,21 @@ def _diff(options: argparse.Namespace) -> None:
         limit = Limit.parse(options.fail_on_growth) if options.fail_on_growth else None
     except ValueError as error:
         raise UsageError(f"--fail-on-growth: {error}") from error
-    before, after = (_summed(profile) for profile in _two(options))
-    found = diff(before, after)
+    before, after = _two(options)
+    found = diff(before, after, across=options.across_types)
     if options.json:
         text = report.diff_json(found, limit=options.limit, gpu_memory=options.gpu_memory)
     else:
         text = report.diff_text(
             found, limit=options.limit, gpu_memory=options.gpu_memory, binary=options.binary
         )
-    _print(text)
+    terminal.write(text)
     if limit and exceeds(found, limit):
         unit = after.profile.unit or before.profile.unit
         growers = [change for change in found.changes if change.growth > 0]
         most = max(growers, key=lambda change: change.growth, default=None)
         blame = (
-            f" Most of it: {report.printable(most.name)}, "
-            f"+{amount(most.growth, unit, binary=options.binary)}."
+            f" Most of it: {most.name}, +{amount(most.growth, unit, binary=options.binary)}."
             if most
             else ""
         )
@@ -289,10 +307,10 @@ def _render_comparison(options: argparse.Namespace, chosen: str) -> None:
         raise UsageError("--diff names its two profiles itself; leave out the file.")
     options.before, options.after = options.diff
     before, after = _two(options)
-    sources = [profile.facts.get("source", "a profile") for profile in (before, after)]
+    sources = [side.profile.facts.get("source", "a profile") for side in (before, after)]
     write.write_comparison(
-        _summed(before),
-        _summed(after),
+        before,
+        after,
         chosen,
         options.output,
         title=options.title or f"Change from {sources[0]} to {sources[1]}",
@@ -315,25 +333,29 @@ def _one(options: argparse.Namespace) -> "Profile":
     return _ask(server, options, options.selector or "", _window(options))
 
 
-def _two(options: argparse.Namespace) -> "tuple[Profile, Profile]":
+def _two(options: argparse.Namespace) -> "tuple[Hotspots, Hotspots]":
+    """Both sides of a comparison, added up; an error says which of them it is about."""
     server = _server(options)
-    if server is None:
-        return _read(options.before, options), _read(options.after, options)
-    found: list[Profile] = []
-    for operand in (options.before, options.after):
-        labels, _, span = operand.partition("@") if operand.startswith("@") else _split(operand)
-        if operand.startswith("@"):
-            labels, span = "", operand[1:]
-        start, _, end = span.partition("..")
-        found.append(
-            _ask(
-                server,
-                options,
-                labels or options.selector or "",
-                _window(options, start or None, end or None),
-            )
+    before, after = (
+        _summed(
+            _read(operand, options, f"{side} ({operand if operand != '-' else 'standard input'})")
+            if server is None
+            else _ask_operand(server, options, operand)
         )
-    return found[0], found[1]
+        for side, operand in (("A", options.before), ("B", options.after))
+    )
+    return before, after
+
+
+def _ask_operand(server: "Server", options: argparse.Namespace, operand: str) -> "Profile":
+    labels, _, span = ("", "@", operand[1:]) if operand.startswith("@") else _split(operand)
+    start, _, end = span.partition("..")
+    return _ask(
+        server,
+        options,
+        labels or options.selector or "",
+        _window(options, start or None, end or None),
+    )
 
 
 def _split(operand: str) -> tuple[str, str, str]:
@@ -372,7 +394,7 @@ def _server(options: argparse.Namespace) -> "Server | None":
     return None
 
 
-def _read(path: str, options: argparse.Namespace) -> "Profile":
+def _read(path: str, options: argparse.Namespace, name: str | None = None) -> "Profile":
     unused = [
         flag
         for flag, value in (
@@ -390,7 +412,7 @@ def _read(path: str, options: argparse.Namespace) -> "Profile":
         raise UsageError(f"{', '.join(unused)}: a file is read whole; filters need a source.")
     from flamegraphs.files import read_file
 
-    return read_file(path, options.sample_type, options.unit)
+    return read_file(path, options.sample_type, options.unit, name)
 
 
 def _ask(server: "Server", options: argparse.Namespace, labels: str, window: "Window") -> "Profile":
@@ -429,13 +451,6 @@ def _require_samples(profile: "Profile") -> None:
     if not len(profile.stacks):
         source = profile.facts.get("source", "The profile")
         raise NoSamplesError(f"{source}: it is a profile, but without a single sample.")
-
-
-def _print(text: str) -> None:
-    # Names come from strangers: one that the terminal's encoding lacks must not end the report.
-    sys.stdout.flush()
-    sys.stdout.buffer.write(text.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
-    sys.stdout.buffer.flush()
 
 
 _OPERANDS = f"""\

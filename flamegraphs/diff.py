@@ -71,11 +71,23 @@ class Limit:
         return self.amount if self.fraction is None else self.fraction * before
 
 
-def diff(before: Hotspots, after: Hotspots) -> Diff:
-    """Compare two profiles; raises `UsageError` where they measure different things."""
-    units = before.profile.unit, after.profile.unit
-    if all(units) and units[0] != units[1]:
-        raise UsageError(f"The first profile measures {units[0]}, the second {units[1]}.")
+def diff(before: Hotspots, after: Hotspots, *, across: bool = False) -> Diff:
+    """Compare two profiles; ``across`` does so even where they measure different things.
+
+    Raises `UsageError` where they do, or where one is a difference already.
+    """
+    for side in (before, after):
+        if side.is_difference:
+            raise UsageError(
+                f"{_source(side)}: it has values below zero, so it is a difference already; "
+                "compare two measurements."
+            )
+    if not across and not comparable(before, after):
+        raise UsageError(
+            f"{_source(before)} measures {measured(before)}, {_source(after)} {measured(after)}: "
+            "the difference would mean nothing. Choose a type that both have with --sample-type, "
+            "state what a file does not with --unit, or compare nevertheless with --across-types."
+        )
     olds, news = _by_name(before.rows), _by_name(after.rows)
     changes: list[Change] = []
     for key in olds.keys() | news.keys():
@@ -90,6 +102,27 @@ def diff(before: Hotspots, after: Hotspots) -> Diff:
             changes.append(change)
     changes.sort(key=lambda c: (-abs(c.growth), -abs(c.total_growth), c.name))
     return Diff(before, after, changes)
+
+
+def comparable(before: Hotspots, after: Hotspots) -> bool:
+    """Whether two profiles measure the same: type and unit, as pprof compares them.
+
+    A format may not name its sample type; then units decide. A unit that one side states and the
+    other does not is no ground to compare.
+    """
+    first, second = before.profile, after.profile
+    types = {profile.sample_type.removesuffix("s") for profile in (first, second)} - {""}
+    return len(types) < 2 and first.unit == second.unit
+
+
+def measured(found: Hotspots) -> str:
+    """What a profile measures, in words: ``alloc_space in bytes``."""
+    kind = found.profile.sample_type or "something that it does not name"
+    return f"{kind} in {found.profile.unit or 'a unit that it does not state'}"
+
+
+def _source(found: Hotspots) -> str:
+    return found.profile.facts.get("source", "a profile")
 
 
 _NOTHING = Row("", None, 0, 0, 0)

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flamegraphs.names import Kind
-from flamegraphs.profile import Batch, FrameArray, IntArray, Profile
+from flamegraphs.profile import Batch, FrameArray, IntArray, Profile, magnitude
 
 UNRESOLVED = "(unresolved)"
 TRUNCATED = "(truncated)"
@@ -43,12 +43,24 @@ class Hotspots:
     """Largest attributed self first, then largest self, then largest total, then by name."""
     total: int
     """The root: the sum of all values."""
+    magnitude: int
+    """The sum of all values without their signs: what shares are parts of, so that none is more
+    than the whole. It is the total unless the profile is a difference."""
     samples: int
     unresolved: int
     truncated: int
     stack: Sequence[str]
     """Root first: the heaviest stack of the first row; empty where nothing was measured."""
     stack_value: int
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether values are below zero: what one profile has less of than another."""
+        return self.magnitude != self.total
+
+    def share(self, value: int) -> float:
+        """A value as a part of the whole, between -1 and 1; 0 of an empty whole."""
+        return share(value, self.magnitude)
 
 
 def hotspots(profile: Profile) -> Hotspots:
@@ -59,10 +71,12 @@ def hotspots(profile: Profile) -> Hotspots:
     # The last two places are the buckets.
     attributed = np.zeros(count + 2, np.int64)
     owners: list[NDArray[np.int32]] = []
+    whole = 0
     for batch in profile.stacks.batches():
         leaves = batch.frames[batch.offsets[:-1]]
         owner = _owners(batch, profile.kinds, count)
         owners.append(owner.astype(np.int32))
+        whole += magnitude(batch.values)
         raw += _sums(leaves, batch.values, count)
         attributed += _sums(owner, batch.values, count + 2)
         functions, rows = _distinct(batch, count)
@@ -73,6 +87,7 @@ def hotspots(profile: Profile) -> Hotspots:
         profile=profile,
         rows=rows,
         total=int(raw.sum()),
+        magnitude=whole,
         samples=len(profile.stacks),
         unresolved=int(attributed[count]),
         truncated=int(attributed[count + 1]),

@@ -44,7 +44,10 @@ _TRAMPOLINES = frozenset(
 _UNKNOWN = frozenset(
     {"", NO_STACK, UNKNOWN_NAME, "[unknown]", "unknown", "(unknown)", "??", "?", "<none>"}
 )
-_FRAME_NUMBER = re.compile(r"\[\d+\]\s*")
+_FRAME_NUMBER = re.compile(r"(?:\[\d+\]\s*)+(?=\S)(?!\Z)")
+_OFFSET = re.compile(r"\+0[xX][0-9a-fA-F]+(?P<size>/0[xX][0-9a-fA-F]+)?\Z")
+_LONGEST = 2**14
+"""Characters: a name beyond is left as it is, whatever it says."""
 
 _NATIVE = re.compile(
     r"""
@@ -80,14 +83,29 @@ def normalise(name: str) -> str:
     'std::map<int, std::vector<int> >'
     """
     # Most names have none of these, and this runs once for each of tens of thousands.
-    if " " not in name and "→" not in name and not name.startswith("["):
+    if " " not in name and "→" not in name and "+0" not in name and not name.startswith("["):
         return name
     name = name.strip()
-    while (number := _FRAME_NUMBER.match(name)) and number.end() < len(name):
+    if len(name) > _LONGEST:
+        return name
+    if number := _FRAME_NUMBER.match(name):
         name = name[number.end() :]
+    if (offset := _OFFSET.search(name)) and _is_symbol(name[: offset.start()], offset["size"]):
+        name = name[: offset.start()]
     if (" " in name or "→" in name) and _SPELLED_OUT.fullmatch(name):
         return _SEPARATOR.sub(".", name)
     return name
+
+
+def _is_symbol(name: str, size: str | None) -> bool:
+    """Tell ``do_syscall_64+0x5b`` from ``python3.11+0x12af``, where the name is a file's.
+
+    The kernel writes a symbol's size behind the offset; otherwise only a name that files hardly
+    have is a symbol's.
+    """
+    if "/" in name or ".so" in name or not name or name[0] in "[.0123456789":
+        return False
+    return bool(size) or "::" in name or "(" in name or ("_" in name and "." not in name)
 
 
 def kind_of(name: str) -> Kind:
@@ -96,6 +114,11 @@ def kind_of(name: str) -> Kind:
         return Kind.UNKNOWN
     if name in _TRAMPOLINES:
         return Kind.TRAMPOLINE
+    # Most names are none of these at a glance; the pattern takes a hundred times as long.
+    if not (name[0] in "0[" or "+0" in name or ".so" in name or 12 <= len(name) <= 16):
+        return Kind.NAMED
+    if len(name) > _LONGEST:
+        return Kind.NAMED
     if _NATIVE.fullmatch(name):
         return Kind.NATIVE
     return Kind.NAMED

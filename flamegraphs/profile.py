@@ -7,13 +7,17 @@ Not here: what a function is attributed (`hotspots`), the tree (`tree`), any fil
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from flamegraphs.errors import NotAProfileError
 from flamegraphs.names import NO_STACK, Kind, kind_of, normalise
+from flamegraphs.units import canonical
+from flamegraphs.window import length_text, moment_text
 
 IntArray = NDArray[np.int64]
 FrameArray = NDArray[np.int32]
@@ -67,6 +71,22 @@ class Profile:
     others: "Sequence[Profile]" = ()
     """The other sample types of the same file, over the same functions and stacks."""
 
+    def measured_in(self, unit: str) -> "Profile":
+        """The same with values in ``unit``, scaled to the unit that figures are kept in."""
+        kept, factor = canonical(unit)
+        stacks = self.stacks if factor == 1 else ScaledStacks(self.stacks, factor)
+        return replace(self, unit=kept, stacks=stacks)
+
+
+def recorded(start: int, duration: int) -> dict[str, str]:
+    """Facts of when a profile began (nanoseconds since the epoch) and how long it took."""
+    facts: dict[str, str] = {}
+    if 0 < start < 2**62:
+        facts["taken"] = moment_text(datetime.fromtimestamp(start // 10**9, UTC))
+    if 0 < duration < 2**62:
+        facts["duration"] = length_text(timedelta(microseconds=duration / 1000))
+    return facts
+
 
 class Functions:
     """Collects names into a table without repetition."""
@@ -77,6 +97,10 @@ class Functions:
     def index(self, name: str) -> int:
         """Return the place of a name in any of its spellings."""
         return self._index.setdefault(normalise(name), len(self._index))
+
+    def exact(self, name: str) -> int:
+        """Return the place of a name that is no function's and is left as it is."""
+        return self._index.setdefault(name, len(self._index))
 
     def table(self, truncated: Iterable[int] = ()) -> tuple[list[str], NDArray[np.uint8]]:
         """Return the names and their kinds; ``truncated`` are the indices that are no function."""
@@ -105,6 +129,42 @@ class HeldStacks:
             part = chosen[start : start + self.SIZE]
             lengths = offsets[part + 1] - offsets[part]
             yield Batch(frames[ranges(offsets[part], lengths)], offsets_of(lengths), values[part])
+
+
+@dataclass(frozen=True)
+class ScaledStacks:
+    """Stacks with each value times a factor."""
+
+    stacks: Stacks
+    factor: int
+
+    def __len__(self) -> int:
+        return len(self.stacks)
+
+    def batches(self, samples: IntArray | None = None) -> Iterator[Batch]:
+        """See `Stacks`; raises `NotAProfileError` where values grow beyond 64 bits."""
+        total = 0
+        for batch in self.stacks.batches(samples):
+            total += magnitude(batch.values) * self.factor
+            check_total(total)
+            yield replace(batch, values=batch.values * self.factor)
+
+
+def check_total(total: int) -> None:
+    """Raise `NotAProfileError` where absolute values add up to more than 64 bits hold."""
+    if total > MAX_TOTAL:
+        raise NotAProfileError("Its values add up to more than 64 bits hold: not a measurement.")
+
+
+def magnitude(values: IntArray) -> int:
+    """Sum of absolute values, exact whatever they are."""
+    if len(values) == 0:
+        return 0
+    largest = max(abs(int(values.max())), abs(int(values.min())))
+    if largest * len(values) < 2**63:
+        return int(np.add.reduce(np.abs(values)))
+    exact: list[int] = values.tolist()
+    return sum(map(abs, exact))
 
 
 def hold(stacks: Iterable[Sequence[int]], values: Sequence[int]) -> HeldStacks:

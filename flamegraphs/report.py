@@ -4,8 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 
 from contract.agent import measures_allocations
-from flamegraphs.diff import Diff, growth_text
-from flamegraphs.hotspots import Hotspots, Row, share
+from flamegraphs.diff import Diff, comparable, growth_text, measured
+from flamegraphs.hotspots import Hotspots, Row
+from flamegraphs.terminal import text
 from flamegraphs.units import amount, percent, unit_text
 
 HIGH_UNRESOLVED = 0.2
@@ -18,18 +19,28 @@ def warnings(found: Hotspots, gpu_memory: int, *, binary: bool = False) -> list[
     ``gpu_memory`` is the size of one GPU in bytes.
     """
     sentences = list(found.profile.notes)
-    unresolved = share(found.unresolved, found.total)
-    if unresolved >= HIGH_UNRESOLVED:
+    if found.samples and not found.magnitude:
+        sentences.append(
+            f"Every value is 0: {found.samples:,} stacks were recorded, but nothing of this type "
+            "was measured on any of them."
+        )
+    if found.is_difference:
+        sentences.append(
+            "Values below zero: this is the difference of two profiles, and what is negative has "
+            "become less. Shares are parts of all that changed, in either direction."
+        )
+    unresolved = found.share(found.unresolved)
+    if abs(unresolved) >= HIGH_UNRESOLVED:
         sentences.append(
             f"{percent(unresolved)} has no named function. The first profile of a process can lack "
             "symbols: run the workload again and take a window after that."
         )
     if found.truncated:
         sentences.append(
-            f"{percent(share(found.truncated, found.total))} was cut from the server's answer "
+            f"{percent(found.share(found.truncated))} was cut from the server's answer "
             "(other); which functions it belongs to is not known."
         )
-    if _measures_allocations(found):
+    if _measures_allocations(found) and not found.is_difference:
         if found.total > gpu_memory:
             sentences.append(
                 f"More was allocated than one GPU of {amount(gpu_memory, 'bytes', binary=binary)} "
@@ -60,8 +71,8 @@ def hotspots_text(
             value(row.attributed),
             value(row.raw),
             value(row.total),
-            percent(share(row.attributed, found.total)),
-            printable(row.name) + _kind_note(row),
+            percent(found.share(row.attributed)),
+            row.name + _kind_note(row),
         )
         for row in shown
     ]
@@ -73,13 +84,13 @@ def hotspots_text(
             "attributed self (--limit)"
         )
     if stack and found.stack:
-        lines += ["", f"Stack of {printable(found.rows[0].name)}, bottom to top"]
+        lines += ["", f"Stack of {found.rows[0].name}, bottom to top"]
         lines[-1] += f" ({value(found.stack_value)} came this way):"
         width = len(str(len(found.stack)))
-        lines += [f"  {n:>{width}}  {printable(name)}" for n, name in enumerate(found.stack, 1)]
+        lines += [f"  {n:>{width}}  {name}" for n, name in enumerate(found.stack, 1)]
     if notes := warnings(found, gpu_memory, binary=binary):
         lines += ["", *(f"Note: {sentence}" for sentence in notes)]
-    return "\n".join(lines) + "\n"
+    return text(lines)
 
 
 def hotspots_json(found: Hotspots, *, limit: int, gpu_memory: int) -> str:
@@ -95,7 +106,7 @@ def hotspots_json(found: Hotspots, *, limit: int, gpu_memory: int) -> str:
                     "attributedSelf": row.attributed,
                     "rawSelf": row.raw,
                     "total": row.total,
-                    "share": share(row.attributed, found.total),
+                    "share": found.share(row.attributed),
                 }
                 for row in found.rows[:limit]
             ],
@@ -134,18 +145,28 @@ def diff_text(found: Diff, *, limit: int, gpu_memory: int, binary: bool = False)
                 value(change.attributed[0]),
                 value(change.attributed[1]),
                 signed(change.total_growth),
-                printable(change.name),
+                change.name,
             )
             for change in found.changes[:limit]
         ]
         lines += _aligned(table)
         if len(found.changes) > limit:
             lines.append(f"... and {len(found.changes) - limit:,} smaller changes (--limit)")
-    notes: list[str] = []
+    notes = _across(found)
     for side in (found.before, found.after):
         notes += [note for note in warnings(side, gpu_memory, binary=binary) if note not in notes]
     lines += ["", *(f"Note: {sentence}" for sentence in notes)] if notes else []
-    return "\n".join(lines) + "\n"
+    return text(lines)
+
+
+def _across(found: Diff) -> list[str]:
+    """The note that a comparison needs whose sides are not of one kind."""
+    if comparable(found.before, found.after):
+        return []
+    return [
+        f"The two sides measure different things: A {measured(found.before)}, B "
+        f"{measured(found.after)}. Their difference is one of numbers only."
+    ]
 
 
 def diff_json(found: Diff, *, limit: int, gpu_memory: int) -> str:
@@ -154,6 +175,7 @@ def diff_json(found: Diff, *, limit: int, gpu_memory: int) -> str:
         {
             "before": {**_described(found.before), "warnings": warnings(found.before, gpu_memory)},
             "after": {**_described(found.after), "warnings": warnings(found.after, gpu_memory)},
+            "warnings": _across(found),
             "growth": found.growth,
             "changes": [
                 {
@@ -177,14 +199,9 @@ def header(found: Hotspots, *, binary: bool) -> dict[str, str]:
         "measured": profile.sample_type or "not stated by the file",
         "unit": unit_text(profile.unit, binary=binary),
         "total": f"{amount(found.total, profile.unit, binary=binary)} in {found.samples:,} stacks",
-        "unresolved": percent(share(found.unresolved, found.total)),
-        "truncated": percent(share(found.truncated, found.total)) if found.truncated else "no",
+        "unresolved": percent(found.share(found.unresolved)),
+        "truncated": percent(found.share(found.truncated)) if found.truncated else "no",
     }
-
-
-def printable(text: str) -> str:
-    """Show control characters as escapes: a name comes from a stranger and goes to a terminal."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _measures_allocations(found: Hotspots) -> bool:
@@ -194,7 +211,7 @@ def _measures_allocations(found: Hotspots) -> bool:
 def _header(found: Hotspots, *, binary: bool) -> list[str]:
     facts = header(found, binary=binary)
     width = max(map(len, facts))
-    return [f"{name:<{width}}  {printable(text)}" for name, text in facts.items()]
+    return [f"{name:<{width}}  {value}" for name, value in facts.items()]
 
 
 def _described(found: Hotspots) -> dict[str, object]:
@@ -204,9 +221,10 @@ def _described(found: Hotspots) -> dict[str, object]:
         "sampleType": profile.sample_type,
         "unit": profile.unit,
         "total": found.total,
+        "difference": found.is_difference,
         "samples": found.samples,
         "unresolved": found.unresolved,
-        "unresolvedShare": share(found.unresolved, found.total),
+        "unresolvedShare": found.share(found.unresolved),
         "truncated": found.truncated,
     }
 
@@ -229,4 +247,4 @@ def _aligned(table: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _json(document: Mapping[str, object]) -> str:
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=2) + "\n"

@@ -8,6 +8,50 @@ _SIZES = {
     for power, unit in enumerate(units)
 }
 _TIMES = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
+_FAMILIES: tuple[tuple[str, dict[int, tuple[str, ...]]], ...] = (
+    (
+        "bytes",
+        {
+            1: ("b", "byte"),
+            2**10: ("kb", "kbyte", "kilobyte", "kib", "kibibyte"),
+            2**20: ("mb", "mbyte", "megabyte", "mib", "mebibyte"),
+            2**30: ("gb", "gbyte", "gigabyte", "gib", "gibibyte"),
+            2**40: ("tb", "tbyte", "terabyte", "tib", "tebibyte"),
+            2**50: ("pb", "pbyte", "petabyte", "pib", "pebibyte"),
+        },
+    ),
+    (
+        "nanoseconds",
+        {
+            1: ("ns", "nanosecond"),
+            10**3: ("\u03bcs", "\u00b5s", "us", "microsecond"),
+            10**6: ("ms", "millisecond"),
+            10**9: ("s", "sec", "second"),
+            3600 * 10**9: ("hr", "hour"),
+        },
+    ),
+)
+_KNOWN = {
+    alias: (unit, factor)
+    for unit, sizes in _FAMILIES
+    for factor, aliases in sizes.items()
+    for alias in aliases
+}
+
+
+def canonical(unit: str) -> tuple[str, int]:
+    """Return the unit that figures are kept in, and how many of it ``unit`` is.
+
+    Names and sizes are pprof's own (its internal/measurement): kilobytes are 1024 bytes there, and
+    a plural is the singular. A unit that is not known is its own.
+
+    >>> canonical("kilobytes")
+    ('bytes', 1024)
+    """
+    name = unit.strip().lower()
+    if len(name) > 2:
+        name = name.removesuffix("s")
+    return _KNOWN.get(name, (unit.strip(), 1))
 
 
 def amount(value: int, unit: str, *, binary: bool = False) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from flamegraphs.errors import FlameGraphError
+from flamegraphs.terminal import complain
 from gpuobs.check import CHECK
 from gpuobs.dashboard import DASHBOARD
 from gpuobs.profiles import PROFILES
@@ -79,7 +80,9 @@ def _run(arguments: Sequence[str] | None) -> Status:
 
 
 def _failed(status: Status, text: str) -> Status:
-    sys.stderr.write(f"error: {text}\n")
+    # What a file or a server calls things may be in it.
+    for line in f"error: {text}".split("\n"):
+        complain(line)
     return status
 
 

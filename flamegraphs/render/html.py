@@ -14,7 +14,7 @@ from pathlib import Path
 from flamegraphs.hotspots import Hotspots, Row
 from flamegraphs.names import Kind
 from flamegraphs.render import labels
-from flamegraphs.report import printable
+from flamegraphs.terminal import shown
 from flamegraphs.tree import Node, Tree
 
 _FOLDER = Path(__file__).parent / "page"
@@ -65,9 +65,9 @@ def write(page: Page) -> Iterator[bytes]:
     """Yield the page."""
     heading, lead = _HEADINGS[page.is_comparison]
     parts = {
-        "title": escape(printable(page.title)),
+        "title": escape(shown(page.title)),
         "style": _read("page.css"),
-        "notes": "".join(f"<li>{escape(printable(note))}</li>" for note in page.notes),
+        "notes": "".join(f"<li>{escape(shown(note))}</li>" for note in page.notes),
         "heading": heading,
         "lead": lead,
         "script": f'"use strict";\n(() => {{\n{"".join(map(_read, SCRIPTS))}}})();\n',
@@ -105,12 +105,11 @@ def _data(page: Page) -> dict[str, object]:
     inverted = _inverted(page.sides, names)
     functions = {key: names.of(*key) for side in rows for key in side}
     return {
-        "title": printable(page.title),
+        "title": shown(page.title),
         "binary": page.binary,
         "diff": page.is_comparison,
         "facts": [
-            [[printable(name), printable(text)] for name, text in facts.items()]
-            for facts in page.facts
+            [[shown(name), shown(text)] for name, text in facts.items()] for facts in page.facts
         ],
         # Columns, not rows: a third of the size.
         "parent": [node.parent for node in first.nodes],
@@ -118,8 +117,8 @@ def _data(page: Page) -> dict[str, object]:
         "functions": list(functions.values()),
         "measures": [
             {
-                "name": printable(side.name),
-                "unit": printable(side.tree.profile.unit),
+                "name": shown(side.name),
+                "unit": shown(side.tree.profile.unit),
                 "own": [node.own for node in side.tree.nodes],
                 "attributed": [mine.get(key, _NOTHING).attributed for key in functions],
                 "raw": [mine.get(key, _NOTHING).raw for key in functions],
@@ -128,7 +127,7 @@ def _data(page: Page) -> dict[str, object]:
             for side, mine in zip(page.sides, rows, strict=True)
         ],
         "inverted": inverted,
-        "names": [printable(name) for name, _ in names.places],
+        "names": [shown(name) for name, _ in names.places],
         "kinds": [labels.KINDS.index(kind) for _, kind in names.places],
         "hues": [labels.hue(name) for name, _ in names.places],
     }

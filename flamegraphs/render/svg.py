@@ -94,7 +94,7 @@ def _ink(step: int) -> str:
 
 def _drawn(block: _Block, x: float, y: int, width: float) -> str:
     text = (
-        f"<g><title>{escape(block.name)}\n{escape(block.told)}</title>"
+        f"<g><title>{escape(block.name)}\n{escape(_clean(block.told))}</title>"
         f'<rect x="{x:.2f}" y="{y}" width="{max(width - 0.6, _NARROWEST):.2f}" '
         f'height="{_ROW - 1}" rx="2" fill="{block.fill}"/>'
     )

@@ -1,12 +1,13 @@
 """Chooses a format and writes it to a file or to standard output."""
 
 import os
-import sys
+import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flamegraphs import terminal
 from flamegraphs.errors import FlameGraphError, UsageError
 from flamegraphs.profile import Profile
 
@@ -67,26 +68,49 @@ def write_comparison(
 
 def _put(parts: Iterator[bytes], output: str) -> None:
     if output == "-":
-        for part in parts:
-            sys.stdout.buffer.write(part)
-        sys.stdout.buffer.flush()
+        terminal.write_bytes(parts)
         return
-    path = Path(output)
     try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.writelines(parts)
-            # mkstemp makes a private file; what a user writes has the mode they ask for.
-            mask = os.umask(0)
-            os.umask(mask)
-            os.chmod(beside, 0o666 & ~mask)
-            os.replace(beside, path)
-        except BaseException:
-            os.unlink(beside)
-            raise
+        _replace(_target(output), parts)
     except OSError as error:
         raise UsageError(f"{output}: cannot be written: {error.strerror or error}.") from error
+
+
+def _target(output: str) -> Path:
+    """The file to replace: ``output``, or what it is a link to.
+
+    Raises `UsageError` for what is no regular file: a device or a pipe must not become one.
+    """
+    path = Path(os.path.realpath(output))
+    if path.exists() and not path.is_file():
+        kind = "a folder" if path.is_dir() else "no regular file"
+        raise UsageError(
+            f"{output}: cannot be written: it is {kind}. Write to - for standard output."
+        )
+    return path
+
+
+def _replace(path: Path, parts: Iterator[bytes]) -> None:
+    """Write beside and rename, so that a reader never sees half a file."""
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=".flamegraph-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.writelines(parts)
+        # mkstemp makes a private file; what a user writes has the mode they ask for, or had.
+        os.chmod(beside, _mode(path))
+        os.replace(beside, path)
+    except BaseException:
+        os.unlink(beside)
+        raise
+
+
+def _mode(path: Path) -> int:
+    try:
+        return stat.S_IMODE(path.stat().st_mode)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
 
 
 def _parts(

@@ -14,7 +14,7 @@ import httpx
 
 from contract.agent import LONGEST_QUERY_HOURS, SAMPLE_TYPE, SAMPLE_UNIT, measures_allocations
 from contract.json import as_list, as_object, as_objects, as_text, is_object, parse
-from flamegraphs import flamebearer, pprof
+from flamegraphs.budget import MAX_FILE
 from flamegraphs.errors import (
     FlameGraphError,
     NoSamplesError,
@@ -24,7 +24,7 @@ from flamegraphs.errors import (
     UnreachableError,
     UsageError,
 )
-from flamegraphs.limits import MAX_FILE
+from flamegraphs.formats import flamebearer, pprof
 from flamegraphs.merge import merge
 from flamegraphs.profile import Profile
 from flamegraphs.profile_pb2 import SelectMergeProfileRequest

@@ -5,7 +5,11 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
+from tempfile import TemporaryFile
+
+from flamegraphs.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
 FOREIGN = ("AZURE_", "MSI_", "IDENTITY_", "PULUMI_")
@@ -32,3 +36,28 @@ def flamegraphs(*arguments: str, env: Mapping[str, str] | None = None, stdin: by
     )
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def called(*arguments: str, stdin: bytes = b"") -> Done:
+    """The same within this process, which takes a tenth of the time."""
+    kept = sys.stdin, sys.stdout, sys.stderr
+    files = [TemporaryFile() for _ in kept]  # noqa: SIM115 - closed with the streams around them
+    streams = [TextIOWrapper(file, "utf-8", write_through=True) for file in files]
+    streams[0].buffer.write(stdin)
+    streams[0].buffer.seek(0)
+    os.lseek(streams[0].fileno(), 0, os.SEEK_SET)
+    sys.stdin, sys.stdout, sys.stderr = streams
+    try:
+        status = main(arguments)
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else 1
+    finally:
+        sys.stdin, sys.stdout, sys.stderr = kept
+    texts: list[str] = []
+    for stream in streams[1:]:
+        stream.flush()
+        stream.buffer.seek(0)
+        texts.append(stream.buffer.read().decode())
+    for stream in streams:
+        stream.close()
+    return Done(status, *texts)

@@ -15,9 +15,8 @@ import sys
 from collections.abc import Sequence
 
 from flamegraphs.errors import NotAProfileError
-from flamegraphs.files import read_bytes
 from flamegraphs.hotspots import hotspots
-from tests.flamegraphs.profiles import Encoding, pprof_bytes
+from tests.flamegraphs.profiles import Encoding, pprof_bytes, read_bytes
 
 _STACKS = [
     (["0x7f1", "libcuda.so+0x12", "Engine > step", "<module>", ""], 5_000),

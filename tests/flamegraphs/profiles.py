@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from flamegraphs import files
 from flamegraphs.hotspots import Hotspots, hotspots
 from flamegraphs.names import Kind, kind_of, normalise
 from flamegraphs.profile import Functions, Profile, hold
@@ -150,3 +151,8 @@ def _numbers(number: int, values: Sequence[int], encoding: Encoding) -> bytes:
     if encoding.packed:
         return field(number, b"".join(map(varint, values)))
     return b"".join(field(number, value) for value in values)
+
+
+def read_bytes(data: bytes, sample_type: str | None = None) -> Profile:
+    """Read the bytes of a file, whatever of the known formats it is in."""
+    return files.read([data], len(data), sample_type)

@@ -137,9 +137,9 @@ def test_a_difference_lists_both_sides_and_the_largest_change_first(tmp_path: Pa
     [
         (b"", 7, "It is empty"),
         (b"\x1f\x8b\x08", 7, "cut short"),
-        (b"%PDF-1.7\nxref\n", 7, "does not end in a whole number"),
+        (b"%PDF-1.7\nxref\n", 7, "seems to be a PDF document"),
         (b"\x7fELF\x02\x01\x01", 7, "not a profile"),
-        (b"{}", 7, "no flame graph"),
+        (b"{}", 6, "without a single sample"),
         (b'{"flamegraph": {"names": ["total"], "levels": [[0, 0, 0, 0]]}}', 6, "without a single"),
         (bytes(1000), 7, "not a profile"),
     ],

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flamegraphs import folded
 from flamegraphs.errors import NotAProfileError
+from flamegraphs.formats import folded
 from flamegraphs.names import NO_STACK
 from flamegraphs.render import folded as writer
 from tests.flamegraphs.profiles import Stacks, profile_of, stacks, stacks_of

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flamegraphs import pprof
 from flamegraphs.errors import NotAProfileError
+from flamegraphs.formats import pprof
 from flamegraphs.hotspots import hotspots
 from flamegraphs.names import NO_STACK
+from flamegraphs.unpack import unpack
 from tests.flamegraphs.generated import field, pieces, varint
 from tests.flamegraphs.profiles import (
     Encoding,
@@ -172,7 +173,7 @@ def test_a_gzip_bomb_is_refused_before_it_unpacks() -> None:
     tracemalloc.start()
     try:
         with pytest.raises(NotAProfileError, match="unpacks to more than the 1 MiB"):
-            pprof.decompress(bomb, limit=2**20)
+            unpack([bomb], limit=2**20)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -181,12 +182,12 @@ def test_a_gzip_bomb_is_refused_before_it_unpacks() -> None:
 
 def test_a_bomb_of_many_small_members_is_refused_too() -> None:
     with pytest.raises(NotAProfileError, match="unpacks to more"):
-        pprof.decompress(gzip.compress(bytes(2**16)) * 64, limit=2**20)
+        unpack([gzip.compress(bytes(2**16)) * 64], limit=2**20)
 
 
 def test_bytes_after_the_compressed_part_are_an_error() -> None:
     with pytest.raises(NotAProfileError, match="not gzip follow"):
-        pprof.decompress(gzip.compress(b"x") + b"rest")
+        unpack([gzip.compress(b"x") + b"rest"])
 
 
 def test_a_sample_of_thousands_of_unpacked_fields_reads_like_a_packed_one() -> None:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from flamegraphs import files
 from flamegraphs.errors import UsageError
 from flamegraphs.hotspots import hotspots
 from flamegraphs.render import html, labels, pprof, speedscope, svg
@@ -15,7 +14,14 @@ from flamegraphs.render.write import format_of, write
 from flamegraphs.tree import tree
 from tests.flamegraphs.command import flamegraphs
 from tests.flamegraphs.generated import field
-from tests.flamegraphs.profiles import Stacks, pprof_bytes, profile_of, stacks, stacks_of
+from tests.flamegraphs.profiles import (
+    Stacks,
+    pprof_bytes,
+    profile_of,
+    read_bytes,
+    stacks,
+    stacks_of,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -23,7 +29,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 @given(stacks)
 def test_a_written_pprof_file_reads_back_the_same(given_stacks: Stacks) -> None:
     profile = profile_of(given_stacks)
-    again = files.read_bytes(b"".join(pprof.write(profile)))
+    again = read_bytes(b"".join(pprof.write(profile)))
     assert stacks_of(again) == stacks_of(profile)
     assert (again.sample_type, again.unit) == ("malloc", "bytes")
 

@@ -8,20 +8,22 @@ A server merges what is too small to send into nodes called ``other``. They are 
 been cut from the answer, never as a function.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from contract.json import as_object, as_text, is_list, is_object
+from flamegraphs.budget import Budget
 from flamegraphs.errors import NotAProfileError
-from flamegraphs.limits import MAX_FRAMES, MAX_JSON
+from flamegraphs.formats.json_text import load
 from flamegraphs.profile import MAX_TOTAL, Functions, Profile, hold, trim_roots
 
 _OTHER = "other"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class _Node:
     start: int
     total: int
@@ -36,34 +38,40 @@ class _Write(Protocol):
 
 def read(data: bytes) -> Profile:
     """Read a flame graph; raises `NotAProfileError` where it is none, or its nodes do not fit."""
-    if len(data) > MAX_JSON:
-        raise NotAProfileError(f"Its JSON is larger than the {MAX_JSON >> 20} MiB that are read.")
-    try:
-        answer: object = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise NotAProfileError(f"It is not JSON: {error}.") from error
+    budget = Budget(len(data))
+    return of(load(data, budget), budget)
+
+
+def of(answer: object, budget: Budget) -> Profile:
+    """The same, of JSON that is loaded already."""
     document = as_object(answer)
     metadata = as_object(document.get("metadata"))
-    if metadata.get("format") == "double":
+    if metadata.get("format") == "double" or "leftTicks" in document:
         raise NotAProfileError(
             "It is a comparison of two profiles; give the two to `diff` instead."
         )
     graph = as_object(document.get("flamebearer") or document.get("flamegraph") or document)
-    names, levels = graph.get("names"), graph.get("levels")
+    names: object = graph.get("names")
+    levels: object = graph.get("levels")
+    # Zero fields are left out: a flame graph of nothing is `{}`.
+    if answer in ({}, {"flamegraph": {}}, {"flamebearer": {}}):
+        return Profile([], np.zeros(0, np.uint8), hold([], []), "", "")
     if not is_list(names) or not is_list(levels):
         raise NotAProfileError("Its JSON is no flame graph: `names` and `levels` are missing.")
     stacks, values, functions, truncated = _stacks(
-        [str(name) for name in names],
+        [_name(name) for name in names],
         [_numbers(level) for level in levels],
+        budget,
     )
     table, kinds = functions.table(truncated)
-    return Profile(
-        table,
-        kinds,
-        hold(stacks, values),
-        as_text(metadata.get("name")),
-        as_text(metadata.get("units")),
-    )
+    profile = Profile(table, kinds, hold(stacks, values), as_text(metadata.get("name")), "")
+    return profile.measured_in(as_text(metadata.get("units")))
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str):
+        raise NotAProfileError("The flame graph has something other than text for a name.")
+    return value
 
 
 def _numbers(level: object) -> list[int]:
@@ -74,7 +82,9 @@ def _numbers(level: object) -> list[int]:
     numbers: list[int] = []
     for value in values:
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise NotAProfileError(f"A level of the flame graph has {value!r} for a number.")
+            raise NotAProfileError(
+                f"A level of the flame graph has {str(value)[:40]} for a number."
+            )
         try:
             number = int(value)
         except ValueError:
@@ -88,22 +98,17 @@ def _numbers(level: object) -> list[int]:
 
 
 def _stacks(
-    names: Sequence[str], levels: Sequence[Sequence[int]]
+    names: Sequence[str], levels: Sequence[Sequence[int]], budget: Budget
 ) -> tuple[list[list[int]], list[int], Functions, set[int]]:
     functions = Functions()
     truncated: set[int] = set()
     stacks: list[list[int]] = []
     values: list[int] = []
-    written = 0
-
     found: list[tuple[_Node, int, str | None]] = []
 
     def write(node: _Node, value: int, extra: str | None = None) -> None:
-        nonlocal written
         # Counted before any stack is written out: a deep graph has far more frames than nodes.
-        written += node.depth + 1
-        if written > MAX_FRAMES:
-            raise NotAProfileError("Its stacks are too deep to be those of a program.")
+        budget.take("frames", memory=20 * (node.depth + 1), steps=12 * (node.depth + 1))
         found.append((node, value, extra))
 
     above: list[_Node] = []
@@ -111,6 +116,7 @@ def _stacks(
     for depth, level in enumerate(levels):
         here: list[_Node] = []
         covered = [0] * len(above)
+        budget.take("nodes", memory=72 * len(level), steps=25 * len(level) + 50)
         place = end = 0
         left_over: list[int] = []
         for at in range(0, len(level), 4):

@@ -1,0 +1,318 @@
+"""Reads and writes protobuf's wire format, many small messages at a time.
+
+A profile of a million samples has about that many messages, and one Python object for each is what
+makes a reader slow and a hostile file expensive. So messages stay bytes, and numpy walks all of
+them in step: the first field of each, then the second, and so on. What a message is (its field
+numbers) belongs to whoever asks. The format: protobuf.dev/programming-guides/encoding.
+
+Not here: groups, which no profile has.
+"""
+
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from flamegraphs.budget import Budget
+from flamegraphs.errors import NotAProfileError
+from flamegraphs.profile import IntArray, offsets_of
+
+ByteArray = NDArray[np.uint8]
+
+MAX_VARINT = 10
+PADDING = 2 * MAX_VARINT
+"""Bytes after the last message: how far a damaged number is followed before it is refused."""
+_IN_STEP = 48
+"""Fields of a message that are read in step with those of others; the rest one by one."""
+_LONGEST = 2**30
+_MASK = 2**63 - 1
+
+Kind = Literal["number", "numbers", "bytes", "fixed64"]
+"""What a field holds: one varint, a list of them (packed or not), a message or text, 8 bytes."""
+_WIRES: Mapping[Kind, tuple[int, ...]] = {
+    "number": (0,),
+    "numbers": (0, 2),
+    "bytes": (2,),
+    "fixed64": (1,),
+}
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """Where a field stands in messages: the message, and the bytes of the value."""
+
+    rows: IntArray
+    starts: IntArray
+    ends: IntArray
+
+
+_NONE = Pieces(*(np.zeros(0, np.int64) for _ in range(3)))
+
+
+def top_level(data: bytes | bytearray, budget: Budget) -> tuple[ByteArray, IntArray, IntArray]:
+    """Return tag, start and end of the value of each field of the message ``data``.
+
+    A tag is a field's number times 8 and its wire type; one of more than a byte is given as its
+    first byte, above 127: no profile has such fields. Raises `NotAProfileError` where a field is
+    none, or ends beyond the message.
+    """
+    records, begins = array("I"), array("I")
+    add_record, add_begin = records.append, begins.append
+    position, end = 0, len(data)
+    try:
+        while position < end:
+            known = len(records)
+            piece = min(end, position + 2**16)
+            while position < piece:
+                add_record(position)
+                tag = data[position]
+                if tag & 0x87 == 2:
+                    size = data[position + 1]
+                    position += 2
+                    if size > 127:
+                        byte = data[position]
+                        position += 1
+                        if byte > 127:
+                            size, position = varint(data, position - 2)
+                        else:
+                            size += (byte << 7) - 128
+                    add_begin(position)
+                    position += size
+                    if tag == 2:
+                        raise NotAProfileError(f"Byte {records[-1]} starts no field of a profile.")
+                else:
+                    begin, position = _skip(data, position)
+                    add_begin(begin)
+            budget.take(
+                "fields", memory=25 * (len(records) - known), steps=15 * (len(records) - known)
+            )
+    except IndexError:
+        position = end + 1
+    except OverflowError as error:  # beyond four gigabytes
+        raise NotAProfileError("It is cut short: a field ends beyond the file.") from error
+    if position > end:
+        raise NotAProfileError(
+            f"It is cut short: the record at byte {records[-1]} ends beyond the file."
+        )
+    starts = np.frombuffer(records, np.uint32).astype(np.int64)
+    tags = np.frombuffer(data, np.uint8)[starts]
+    return tags, np.frombuffer(begins, np.uint32).astype(np.int64), np.append(starts[1:], end)
+
+
+def _skip(data: bytes | bytearray, position: int) -> tuple[int, int]:
+    """Return where the value of the field at ``position`` begins and ends, whatever it is."""
+    tag, begin = varint(data, position)
+    kind = tag & 7
+    if not tag >> 3 or kind not in (0, 1, 2, 5):
+        raise NotAProfileError(f"Byte {position} starts no field of a profile.")
+    if kind == 2:
+        size, begin = varint(data, begin)
+        return begin, begin + size
+    if kind == 0:
+        return begin, varint(data, begin)[1]
+    return begin, begin + (8 if kind == 1 else 4)
+
+
+def varint(data: bytes | bytearray, position: int) -> tuple[int, int]:
+    """Read one number; return it and where it ends. Raises IndexError where the data end first."""
+    byte = data[position]
+    if byte < 0x80:
+        return byte, position + 1
+    value, shift = byte & 0x7F, 7
+    while True:
+        position += 1
+        byte = data[position]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, position + 1
+        shift += 7
+        if shift >= 7 * MAX_VARINT:
+            raise NotAProfileError(f"The number before byte {position} does not end.")
+
+
+def fields(
+    payload: ByteArray,
+    starts: IntArray,
+    ends: IntArray,
+    wanted: Mapping[int, Kind],
+    budget: Budget,
+    what: str,
+) -> dict[int, Pieces]:
+    """Find fields in messages, walking all of them in step; others are passed over.
+
+    ``what`` is what a message is called in an error.
+    """
+    found: dict[int, list[Pieces]] = {number: [] for number in wanted}
+    rows = np.flatnonzero(starts < ends)
+    cursor, stop = starts[rows], ends[rows]
+    for _ in range(_IN_STEP):
+        if not len(rows):
+            break
+        budget.take("fields", memory=24 * len(rows), steps=10 * len(rows) + 500)
+        tag, at = varints_at(payload, cursor, what)
+        wire, number = tag & 7, tag >> 3
+        following, after = varints_at(payload, at, what)
+        begin = np.where(wire == 2, after, at)
+        # A length beyond any message is one past its end, and must not overflow on the way there.
+        size = np.minimum(following, _LONGEST)
+        finish = np.select(
+            [wire == 0, wire == 2, wire == 1, wire == 5],
+            [after, after + size, at + 8, at + 4],
+            default=-1,
+        )
+        if (finish < 0).any() or (finish > stop).any() or (number <= 0).any():
+            raise NotAProfileError(f"A {what} is damaged: its fields do not fit into it.")
+        for field, kind in wanted.items():
+            mine = number == field
+            if mine.all():
+                _check_wires(wire, kind, what)
+                found[field].append(Pieces(rows, begin, finish))
+            elif mine.any():
+                _check_wires(wire[mine], kind, what)
+                found[field].append(Pieces(rows[mine], begin[mine], finish[mine]))
+        going = finish < stop
+        rows, cursor, stop = rows[going], finish[going], stop[going]
+    for row, begin, end in zip(rows.tolist(), cursor.tolist(), stop.tolist(), strict=True):
+        for field, piece in _one_by_one(payload, row, begin, end, wanted, budget, what):
+            found[field].append(piece)
+    return {field: _in_order(pieces) for field, pieces in found.items()}
+
+
+def _check_wires(wire: IntArray, kind: Kind, what: str) -> None:
+    allowed = _WIRES[kind]
+    fits = wire == allowed[0]
+    for other in allowed[1:]:
+        fits |= wire == other
+    if not fits.all():
+        raise NotAProfileError(f"A {what} is damaged: a field of it is of another kind.")
+
+
+def _one_by_one(
+    payload: ByteArray,
+    row: int,
+    begin: int,
+    end: int,
+    wanted: Mapping[int, Kind],
+    budget: Budget,
+    what: str,
+) -> Iterator[tuple[int, Pieces]]:
+    """The fields of one message that has too many to be walked in step."""
+    tags, starts, ends = top_level(payload[begin:end].tobytes(), budget)
+    for field, kind in wanted.items():
+        mine = np.flatnonzero(tags >> 3 == field)
+        if len(mine):
+            _check_wires(tags[mine].astype(np.int64) & 7, kind, what)
+            yield field, Pieces(np.full(len(mine), row), starts[mine] + begin, ends[mine] + begin)
+
+
+def _in_order(pieces: list[Pieces]) -> Pieces:
+    if not pieces:
+        return _NONE
+    if len(pieces) == 1:
+        return pieces[0]
+    rows = np.concatenate([piece.rows for piece in pieces])
+    starts = np.concatenate([piece.starts for piece in pieces])
+    ends = np.concatenate([piece.ends for piece in pieces])
+    order = np.argsort(starts)
+    return Pieces(rows[order], starts[order], ends[order])
+
+
+def varints_at(payload: ByteArray, positions: IntArray, what: str) -> tuple[IntArray, IntArray]:
+    """Return the number at each position and where it ends."""
+    try:
+        byte = payload[positions].astype(np.int64)
+        value = byte & 0x7F
+        after = positions + 1
+        more = np.flatnonzero(byte > 127)
+        shift = 7
+        while len(more):
+            if shift >= 7 * MAX_VARINT:
+                raise NotAProfileError(f"A {what} is damaged: a number in it does not end.")
+            byte = payload[after[more]].astype(np.int64)
+            value[more] |= (byte & 0x7F) << shift
+            after[more] += 1
+            more = more[byte > 127]
+            shift += 7
+    except IndexError:
+        raise NotAProfileError(f"A {what} is damaged: it is cut short.") from None
+    return value & _MASK, after
+
+
+def numbers(
+    payload: ByteArray, pieces: Pieces, count: int, what: str
+) -> tuple[NDArray[np.uint64], IntArray]:
+    """Return all numbers in lists, and how many belong to each of ``count`` messages."""
+    filled = pieces.ends > pieces.starts
+    rows, starts, ends = pieces.rows, pieces.starts, pieces.ends
+    if not filled.all():
+        rows, starts, ends = rows[filled], starts[filled], ends[filled]
+    if not len(rows):
+        return np.zeros(0, np.uint64), np.zeros(count, np.int64)
+    if (payload[ends - 1] > 127).any():
+        raise NotAProfileError(f"A {what} is damaged: a list in it ends within a number.")
+    begin = int(starts[0])
+    edges = np.zeros(int(ends[-1]) - begin + 1, np.int8)
+    edges[starts - begin] += 1
+    edges[ends - begin] -= 1
+    inside = np.cumsum(edges[:-1], dtype=np.int8).view(bool)
+    run = payload[begin : int(ends[-1])][inside]
+    last = np.flatnonzero(run < 128)
+    first = np.empty_like(last)
+    first[0] = 0
+    first[1:] = last[:-1] + 1
+    width = last - first
+    values = (run[first] & 0x7F).astype(np.uint64)
+    longest = int(width.max())
+    if longest >= MAX_VARINT:
+        raise NotAProfileError(f"A {what} is damaged: a number in it does not end.")
+    for place in range(1, longest + 1):
+        longer = np.flatnonzero(width >= place)
+        part = (run[first[longer] + place] & 0x7F).astype(np.uint64)
+        values[longer] |= part << np.uint64(7 * place)
+    run_ends = np.cumsum(ends - starts)
+    in_run = np.diff(np.searchsorted(last, run_ends), prepend=0)
+    return values, np.bincount(rows, in_run, count).astype(np.int64)
+
+
+def scalar(payload: ByteArray, pieces: Pieces, count: int, what: str) -> NDArray[np.uint64]:
+    """Return one number for each of ``count`` messages: the last it has, or 0."""
+    found = np.zeros(count, np.uint64)
+    if len(pieces.rows):
+        low, after = varints_at(payload, pieces.starts, what)
+        # The 64th bit is in the tenth byte.
+        high = np.flatnonzero(after - pieces.starts == MAX_VARINT)
+        values = low.astype(np.uint64)
+        top = payload[pieces.starts[high] + MAX_VARINT - 1].astype(np.uint64) & np.uint64(1)
+        values[high] |= top << np.uint64(63)
+        found[pieces.rows] = values
+    return found
+
+
+def padded(parts: list[bytes]) -> tuple[ByteArray, IntArray]:
+    """Join messages into one payload; return it and the offsets of each."""
+    lengths = np.fromiter(map(len, parts), np.int64, len(parts))
+    return np.frombuffer(b"".join([*parts, bytes(PADDING)]), np.uint8), offsets_of(lengths)
+
+
+# ---- writing ----
+
+
+def written(number: int) -> bytes:
+    """One number as a varint; negative ones as 64 bits."""
+    number &= 2**64 - 1
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def field(number: int, value: int | bytes) -> bytes:
+    """One field of a message: a number, or text, or a message's own bytes."""
+    if isinstance(value, int):
+        return written(number << 3) + written(value)
+    return written(number << 3 | 2) + written(len(value)) + value
