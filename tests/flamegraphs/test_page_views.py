@@ -1,7 +1,9 @@
 """The views of the page: hidden native code, inverted, callers and callees, comparisons."""
 
+import random
 from pathlib import Path
 from typing import cast
+from urllib.parse import quote
 
 import pytest
 
@@ -19,7 +21,7 @@ from tests.flamegraphs.pages import (
     open_page,
     page_of,
 )
-from tests.flamegraphs.profiles import Stacks, profile_of
+from tests.flamegraphs.profiles import NAMES, Stacks, profile_of
 
 pytestmark = pytest.mark.browser
 
@@ -55,6 +57,38 @@ def test_native_ends_and_trampolines_are_hidden_and_their_values_are_the_tables(
     assert found["libcuda.so+0x1"]["self"] == 100
     page.press("h")
     assert "libcuda.so+0x1" not in figures(page)
+    assert page.errors == []
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_view_has_the_figures_of_the_table_whatever_the_stacks(
+    chromium: Page, tmp_path: Path, seed: int
+) -> None:
+    chosen = random.Random(seed)  # noqa: S311 - a repeatable shape, nothing secret
+    stacks: Stacks = [
+        (chosen.choices(NAMES, k=chosen.randint(1, 7)), chosen.randint(0, 20)) for _ in range(25)
+    ]
+    found = hotspots(profile_of(stacks))
+    attributed = {row.name: row.attributed for row in found.rows if row.attributed}
+    page = open_page(chromium, tmp_path, page_of(stacks))
+    for view in ("flame", "inverted"):
+        page.press(view[0])
+        own = {name: sums["self"] for name, sums in figures(page).items() if sums["self"]}
+        assert sum(own.values()) == found.total
+        if view == "flame":
+            assert own == attributed
+    first = page.value(
+        "[...document.querySelectorAll('[role=treeitem][aria-level=\"2\"]')]"
+        ".map(e => e.getAttribute('aria-label').match(/^(.*): total (\\d+) B/).slice(1))"
+    )
+    listed = cast("list[tuple[str, str]]", first)
+    assert {name: int(total) for name, total in listed} == attributed
+    for row in found.rows:
+        if row.kind is not None and row.total:
+            page.value(f"location.hash = 'view=sandwich&function={quote(row.name)}&native=shown'")
+            page.wait(f"document.querySelector('#path').textContent.endsWith({row.name!r})")
+            middle = page.text("#status").removeprefix(row.name).strip()
+            assert middle.startswith(f"total {row.total} B")
     assert page.errors == []
 
 
