@@ -60,8 +60,17 @@ def write_comparison(
     Raises `UsageError` also where the two measure different things, or for a format that has no way
     to write a comparison.
     """
-    from flamegraphs.diff import diff
+    from flamegraphs.diff import comparable, diff, measured
 
+    if not comparable(before, after):
+        told = " and ".join(
+            f"{side.profile.facts.get('source', 'a profile')} ({measured(side)})"
+            for side in (before, after)
+        )
+        raise UsageError(
+            f"{told} measure different things, which have no width in common. Choose a type that "
+            "both have with --sample-type, or state what a file does not with --unit."
+        )
     # Whatever cannot be compared as a table cannot be drawn either.
     _put(_comparison_parts(diff(before, after), chosen, title, gpu_memory, binary), output)
 

@@ -200,6 +200,18 @@ def test_a_format_without_comparisons_is_refused_by_name(two: tuple[str, str], c
     assert done.out == ""
 
 
+def test_two_that_measure_different_things_have_no_picture(tmp_path: Path) -> None:
+    size, count = tmp_path / "size.pb", tmp_path / "count.folded"
+    size.write_bytes(pprof_bytes([(["f"], 30)]))
+    count.write_bytes(b"f 3\n")
+    done = flamegraphs("render", "--diff", str(size), str(count), "-o", str(tmp_path / "x.html"))
+    assert done.status == 2
+    assert f"{size} (malloc in bytes)" in done.error
+    assert "measure different things" in done.error
+    assert "--across-types" not in done.error
+    assert not (tmp_path / "x.html").exists()
+
+
 def test_a_comparison_and_a_file_do_not_fit_together(two: tuple[str, str]) -> None:
     done = flamegraphs("render", two[0], "--diff", *two)
     assert done.status == 2
