@@ -427,7 +427,12 @@ def _ask(server: "Server", options: argparse.Namespace, labels: str, window: "Wi
         filters=Filters(options.pod, options.namespace, options.process),
         profile_type=options.profile_type,
     )
-    return fetch(server, query, datetime.now(UTC))
+
+    def progress(line: str) -> None:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+
+    return fetch(server, query, datetime.now(UTC), progress)
 
 
 def _window(

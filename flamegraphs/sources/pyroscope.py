@@ -74,8 +74,10 @@ class _Type:
         return measures_allocations(self.sample_type, self.unit)
 
 
-def fetch(server: Server, query: Query, now: datetime) -> Profile:
-    """Return the profile of a query.
+def fetch(
+    server: Server, query: Query, now: datetime, progress: Callable[[str], None] = lambda _: None
+) -> Profile:
+    """Return the profile of a query; ``progress`` is called with a line for each of several parts.
 
     Where agents before and after the change of the type's id have pushed, both are added up. A
     window longer than the server answers at once is asked for in pieces.
@@ -90,12 +92,14 @@ def fetch(server: Server, query: Query, now: datetime) -> Profile:
             labels = api.label_names(query.window)
         labels_text = selector(query.selector, query.filters, labels)
         types = _resolve(api, query, now)
-        found = [
-            profile
-            for profile_type in types
-            for piece in query.window.pieces(_LONGEST)
-            if (profile := api.profile(profile_type.id, labels_text, piece)) is not None
-        ]
+        parts = [(kind, piece) for kind in types for piece in query.window.pieces(_LONGEST)]
+        found: list[Profile] = []
+        for number, (kind, piece) in enumerate(parts, 1):
+            if len(parts) > 1:
+                progress(f"reading part {number} of {len(parts)}: {piece}")
+            profile = api.profile(kind.id, labels_text, piece)
+            if profile is not None:
+                found.append(profile)
     if not found:
         raise NoSamplesError(
             f"{server.name} has profiles of type {types[0].id}, but no samples from "

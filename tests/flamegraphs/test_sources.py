@@ -93,6 +93,10 @@ def test_a_window_longer_than_a_day_is_asked_for_in_pieces() -> None:
     assert json.loads(done.out)["functions"][0]["attributedSelf"] == 55_100_000_000
     merged = [r for r in asked.requests if r.path.endswith("SelectMergeProfile")]
     assert len(merged) == 3
+    progress = done.error.splitlines()
+    assert [line.partition(":")[0] for line in progress] == [
+        f"reading part {number} of 3" for number in (1, 2, 3)
+    ]
 
 
 def test_a_server_without_merged_profiles_is_asked_for_its_flame_graph() -> None:
