@@ -182,7 +182,6 @@ def top_processes(dashboard_uid: str) -> table.Panel:
         "pid": "Process id",
     }
     values = {f"Value #{ref_id}": title for ref_id, (title, _) in columns.items()}
-    names = labels | values
     panel = (
         table.Panel()
         .id(PanelId.TOP_PROCESSES)
@@ -197,16 +196,7 @@ def top_processes(dashboard_uid: str) -> table.Panel:
         .height(9)
         .span(WIDTH)
         .with_transformation(DataTransformerConfig(id_val="merge", options={}))
-        .with_transformation(
-            DataTransformerConfig(
-                id_val="organize",
-                options={
-                    "excludeByName": {"Time": True},
-                    "indexByName": {name: index for index, name in enumerate(names)},
-                    "renameByName": names,
-                },
-            )
-        )
+        .with_transformation(_columns_named(labels | values))
         .sort_by([common.TableSortByFieldState().display_name("Live").desc(True)])
         .override_by_name(
             "Pod",
@@ -222,6 +212,18 @@ def top_processes(dashboard_uid: str) -> table.Panel:
     for ref_id, (_, expression) in columns.items():
         panel.with_target(_snapshot(ref_id, expression).format(PromQueryFormat.TABLE))
     return panel
+
+
+def _columns_named(names: dict[str, str]) -> DataTransformerConfig:
+    """The columns of a table, in this order and with these titles; the time is left out."""
+    return DataTransformerConfig(
+        id_val="organize",
+        options={
+            "excludeByName": {"Time": True},
+            "indexByName": {name: index for index, name in enumerate(names)},
+            "renameByName": names,
+        },
+    )
 
 
 def allocation_rate() -> TimeSeries:
