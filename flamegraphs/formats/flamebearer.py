@@ -32,6 +32,10 @@ class _Node:
     depth: int
 
 
+_Found = tuple[_Node, int, str | None]
+"""A node, a value, and the name of the child whose value it is where that was not sent."""
+
+
 class _Write(Protocol):
     def __call__(self, node: _Node, value: int, extra: str | None = None) -> None: ...
 
@@ -100,11 +104,7 @@ def _numbers(level: object) -> list[int]:
 def _stacks(
     names: Sequence[str], levels: Sequence[Sequence[int]], budget: Budget
 ) -> tuple[list[list[int]], list[int], Functions, set[int]]:
-    functions = Functions()
-    truncated: set[int] = set()
-    stacks: list[list[int]] = []
-    values: list[int] = []
-    found: list[tuple[_Node, int, str | None]] = []
+    found: list[_Found] = []
 
     def write(node: _Node, value: int, extra: str | None = None) -> None:
         # Counted before any stack is written out: a deep graph has far more frames than nodes.
@@ -148,6 +148,16 @@ def _stacks(
         _write_missing(above, missing, covered, write)
         above, missing = here, left_over
     _write_missing(above, missing, [0] * len(above), write)
+    return _stacks_of(found)
+
+
+def _stacks_of(
+    found: Sequence[_Found],
+) -> tuple[list[list[int]], list[int], Functions, set[int]]:
+    functions = Functions()
+    truncated: set[int] = set()
+    stacks: list[list[int]] = []
+    values: list[int] = []
     for node, value, extra in found:
         stack = [extra] if extra else []
         step: _Node | None = node
