@@ -12,7 +12,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_azure_native import containerservice
 
-from components.inputs import recorded
+from components.inputs import component_inputs
 from components.kubeconfig import portable
 
 SYSTEM_POOL = "system"
@@ -83,10 +83,10 @@ class AksCluster(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, recorded(args), opts)
-        self._made = _managed_cluster(self, name, args, args.new) if args.new else None
-        if self._made is not None:
-            self.id = self._made.id
+        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        self._created = _managed_cluster(self, name, args, args.new) if args.new else None
+        if self._created is not None:
+            self.id = self._created.id
             # From the id, which is unknown exactly when the cluster is made again: what is in it
             # then follows, and is left alone when the cluster is merely updated.
             self.cluster_name = self.id.apply(lambda _: args.cluster_name)
@@ -98,7 +98,7 @@ class AksCluster(pulumi.ComponentResource):
         self.resource_group_name = pulumi.Output.from_input(args.resource_group_name)
         self.location = pulumi.Output.from_input(args.location)
         self.node_resource_group = pulumi.Output.from_input(args.node_resource_group)
-        self.kubeconfig = _kubeconfig(self, args, self._made)
+        self.kubeconfig = _kubeconfig(self, args, self._created)
         self._kubernetes = kubernetes.Provider(
             f"{name}-kubernetes",
             kubeconfig=self.kubeconfig,
@@ -125,9 +125,9 @@ class AksCluster(pulumi.ComponentResource):
         return self._kubernetes
 
     @property
-    def made(self) -> pulumi.Resource | None:
+    def created(self) -> pulumi.Resource | None:
         """The cluster where this stack makes it: what lives inside is deleted along with it."""
-        return self._made
+        return self._created
 
 
 def _managed_cluster(

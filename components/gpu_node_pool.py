@@ -12,7 +12,7 @@ import pulumi
 from pulumi_azure_native import containerservice
 from pulumi_kubernetes.apiextensions import CustomResource
 
-from components.inputs import recorded
+from components.inputs import component_inputs
 from components.options import deleted_with
 
 DEVICE_PLUGIN_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
@@ -119,7 +119,7 @@ class GpuNodePool(pulumi.ComponentResource):
         self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # How many nodes there are is no input: it would be another one at the next update.
-        super().__init__(self.TYPE, name, recorded(args, leave_out={"nodes_now"}), opts)
+        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"nodes_now"}), opts)
         cluster = deleted_with(opts)
         # Azure adds this taint and label to every spot pool. Declared here, they are no drift, and
         # an update does not try to take them away (pulumi-azure-native 959).

@@ -10,7 +10,7 @@ from typing import Any
 import pulumi
 
 from components.grafana_target import GrafanaTargetArgs, OwnerArgs
-from components.inputs import recorded
+from components.inputs import component_inputs
 from components.operation import observed_operation
 from components.options import deleted_with
 from contract.messages.base import Verb
@@ -41,7 +41,7 @@ class GrafanaDashboardArgs:
     adopt: bool
     """Whether to take over a dashboard of the same uid that is not this owner's."""
     observed: pulumi.Input[str] | None = None
-    """Token of the live dashboard; None: drift is not looked for."""
+    """Revision of the live dashboard; None: drift is not looked for."""
 
 
 def dashboard_request(
@@ -73,7 +73,9 @@ class GrafanaDashboard(pulumi.ComponentResource):
         self, name: str, args: GrafanaDashboardArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # The document is in the command's request already; twice would double the state.
-        super().__init__(self.TYPE, name, recorded(args, leave_out={"observed", "dashboard"}), opts)
+        super().__init__(
+            self.TYPE, name, component_inputs(args, leave_out={"observed", "dashboard"}), opts
+        )
         target = args.target
         observed_operation(
             f"{name}-dashboard",

@@ -11,7 +11,7 @@ from enum import StrEnum
 import pulumi
 
 from components.grafana_target import GrafanaTargetArgs, OwnerArgs
-from components.inputs import recorded
+from components.inputs import component_inputs
 from components.operation import observed_operation
 from components.options import deleted_with
 from contract import grafana
@@ -62,7 +62,7 @@ class GrafanaDataSourcesArgs:
     adopt: bool
     """Whether to take over a source of the same name or uid that is not this owner's."""
     observed: Mapping[str, pulumi.Input[str]] | None = None
-    """Tokens by :class:`Source`; None: drift is not looked for."""
+    """Revisions by :class:`Source`; None: drift is not looked for."""
 
 
 def pyroscope_request(
@@ -118,7 +118,7 @@ class GrafanaDataSources(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: GrafanaDataSourcesArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, recorded(args, leave_out={"observed"}), opts)
+        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"observed"}), opts)
         self._grafana = deleted_with(opts)
         target, pyroscope, prometheus = args.target, args.pyroscope, args.prometheus
         self._apply(

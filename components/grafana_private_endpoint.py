@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import dashboard
 
-from components.inputs import recorded
+from components.inputs import component_inputs
 from components.operation import answer, observed_operation
 from components.options import FAILED_BEFORE
 from contract.messages.base import Verb
@@ -38,7 +38,7 @@ class GrafanaPrivateEndpointArgs:
     request_message: str
     """Distinct for each stack; tells its connection from another's on the same service."""
     observed: pulumi.Input[str] | None = None
-    """Token of the approved connection; None: drift is not looked for."""
+    """Revision of the approved connection; None: drift is not looked for."""
 
 
 def approval_request(
@@ -71,7 +71,7 @@ class GrafanaPrivateEndpoint(pulumi.ComponentResource):
         args: GrafanaPrivateEndpointArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__(self.TYPE, name, recorded(args, leave_out={"observed"}), opts)
+        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"observed"}), opts)
         endpoint = dashboard.ManagedPrivateEndpoint(
             f"{name}-endpoint",
             managed_private_endpoint_name=args.endpoint_name,

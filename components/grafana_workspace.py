@@ -12,7 +12,7 @@ from enum import Enum
 import pulumi
 from pulumi_azure_native import authorization, dashboard
 
-from components.inputs import recorded
+from components.inputs import component_inputs
 from contract.azure import Role, role_definition_id
 
 SKU = "Standard"
@@ -117,15 +117,17 @@ class GrafanaWorkspace(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: GrafanaWorkspaceArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, recorded(args), opts)
-        self._made = _workspace(self, name, args, args.new) if args.new else None
-        if self._made is not None:
-            self.id = self._made.id
+        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        self._created = _workspace(self, name, args, args.new) if args.new else None
+        if self._created is not None:
+            self.id = self._created.id
             # From the id, which is unknown exactly when the workspace is made again: what is on it
             # then follows, and is left alone when the workspace is merely updated.
             self.workspace_name = self.id.apply(lambda _: args.workspace_name)
-            self.endpoint = self._made.properties.apply(lambda found: (found.endpoint).rstrip("/"))
-            self.principal_id = self._made.identity.apply(
+            self.endpoint = self._created.properties.apply(
+                lambda found: (found.endpoint).rstrip("/")
+            )
+            self.principal_id = self._created.identity.apply(
                 lambda identity: identity.principal_id if identity else ""
             )
         elif args.existing is not None:
@@ -136,7 +138,7 @@ class GrafanaWorkspace(pulumi.ComponentResource):
         else:
             raise ValueError(f"{name}: neither an existing Grafana workspace nor a new one")
         made_any = self._grant_roles(name, args)
-        if self._made is None and not made_any:
+        if self._created is None and not made_any:
             # Nothing is made, and the engine drops a dependency on a component without children.
             # What waits for this component would no longer wait for what the component waits for.
             pulumi.Stash(f"{name}-ready", input=self.id, opts=pulumi.ResourceOptions(parent=self))
@@ -150,9 +152,9 @@ class GrafanaWorkspace(pulumi.ComponentResource):
         )
 
     @property
-    def made(self) -> pulumi.Resource | None:
+    def created(self) -> pulumi.Resource | None:
         """The workspace where this stack makes it: what it holds is deleted along with it."""
-        return self._made
+        return self._created
 
     def _grant_roles(self, name: str, args: GrafanaWorkspaceArgs) -> bool:
         deployer = args.new.deployer if args.new else None

@@ -8,10 +8,10 @@ from typing import cast
 import pulumi
 
 
-def recorded(args: object, *, leave_out: Collection[str] = ()) -> pulumi.Inputs:
+def component_inputs(args: object, *, leave_out: Collection[str] = ()) -> pulumi.Inputs:
     """The fields of the dataclass ``args``, in camelCase and without those that are None.
 
-    Leave out what changes although nothing was configured (an observed token), as the component
+    Leave out what changes although nothing was configured (an observed revision), as the component
     would show as changed with it, and what the engine should hold once only (a large document).
     """
     return {
@@ -33,7 +33,7 @@ def _plain(value: object) -> object:
     if isinstance(value, str):
         return value
     if is_dataclass(value):
-        return recorded(value)
+        return component_inputs(value)
     if isinstance(value, Mapping):
         mapping = cast("Mapping[str, object]", value)
         return {key: _plain(item) for key, item in mapping.items()}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import kubernetesconfiguration
 
-from components.inputs import recorded
+from components.inputs import component_inputs
 from components.options import FAILED_BEFORE, deleted_with
 from contract.agent import EXTENSION_TYPE, NAMESPACE
 from contract.azure import MANAGED_CLUSTER
@@ -55,7 +55,7 @@ class InspektorGadget(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: InspektorGadgetArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, recorded(args), opts)
+        super().__init__(self.TYPE, name, component_inputs(args), opts)
         cluster = deleted_with(opts)
         provider, _, resource_name = MANAGED_CLUSTER.partition("/")
         namespace = _namespace(self, name, cluster, exists=not args.create_namespace)

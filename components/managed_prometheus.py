@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import monitor
 
-from components.inputs import recorded
+from components.inputs import component_inputs
 
 PROMETHEUS_STREAM = "Microsoft-PrometheusMetrics"
 FORWARDER = "PrometheusDataSource"
@@ -77,7 +77,7 @@ class ManagedPrometheus(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: ManagedPrometheusArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, recorded(args), opts)
+        super().__init__(self.TYPE, name, component_inputs(args), opts)
         if args.existing is not None:
             self.workspace_id = pulumi.Output.from_input(args.existing.id)
             self.query_endpoint = pulumi.Output.from_input(args.existing.query_endpoint)

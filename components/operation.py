@@ -43,13 +43,13 @@ def observed_operation(
     triggers: Sequence[pulumi.Input[str]] = (),
     opts: pulumi.ResourceOptions,
 ) -> Command:
-    """An operation whose object can drift: ``observed`` is the token that ``observe`` answered.
+    """An operation whose object can drift: ``observed`` is the revision that ``observe`` answered.
 
-    The token is the live object's own while it is as requested, so nothing changes; otherwise it is
-    a fresh one, so the command runs again and stores it. None: drift is not looked for.
+    It is the live object's own while the object is as requested, so nothing changes; otherwise it
+    is a fresh one, so the command runs again and stores it. None: drift is not looked for.
     """
     if observed is None:
-        # The token of an earlier run is left as it is: turning the detection off changes nothing.
+        # That of an earlier run is left as it is: turning the detection off changes nothing.
         opts = pulumi.ResourceOptions.merge(
             opts, pulumi.ResourceOptions(ignore_changes=["environment"])
         )

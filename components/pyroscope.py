@@ -15,7 +15,7 @@ from pulumi_command.local import Command
 from pulumi_kubernetes.helm.v3 import Release
 
 from components import pyroscope_values
-from components.inputs import recorded
+from components.inputs import component_inputs
 from components.operation import answer, operation
 from components.options import FAILED_BEFORE, deleted_with
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
@@ -102,7 +102,7 @@ class Pyroscope(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: PyroscopeArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, recorded(args), opts)
+        super().__init__(self.TYPE, name, component_inputs(args), opts)
         cluster = deleted_with(opts)
         request = pulumi.Output.from_input(args.namespace).apply(
             lambda namespace: PrivateLinkRequest(

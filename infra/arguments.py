@@ -75,7 +75,7 @@ def cluster(stack: Stack, group: pulumi.Input[str]) -> AksClusterArgs:
             tags=stack.tags,
         )
     return AksClusterArgs(
-        cluster_name=stack.cluster,
+        cluster_name=stack.cluster_name,
         resource_group_name=existing.resource_group if existing else group,
         location=stack.cluster_location,
         node_resource_group=stack.node_resource_group,
@@ -191,7 +191,7 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
         image_tag=settings.image_tag,
         private_link=PrivateLinkArgs(
             id=stack.private_link_id,
-            name=stack.private_link,
+            name=stack.private_link_name,
             visibility=link.visibility,
             auto_approval=link.auto_approval or None,
             resource_group=link.resource_group,
@@ -244,7 +244,7 @@ def grafana(
     # Where both exist, who may read what is not this stack's to decide, and only checked.
     decides = found is None or stack.existing.workspace is None
     return GrafanaWorkspaceArgs(
-        workspace_name=stack.grafana,
+        workspace_name=stack.grafana_name,
         resource_group_name=_grafana_group(stack, group),
         location=stack.grafana_location,
         subscription_id=stack.existing.subscription_id,
@@ -357,7 +357,7 @@ def _dashboard(stack: Stack, target: GrafanaTargetArgs) -> GrafanaDashboardArgs:
         settings.dashboard,
         uid=uid,
         # Distinct on a shared Grafana, which refuses a second one of a title in a folder.
-        title=f"GPU memory of {stack.cluster} ({stack.name})",
+        title=f"GPU memory of {stack.cluster_name} ({stack.name})",
         pyroscope_uid=stack.pyroscope_source.uid,
         prometheus_uid=metrics.uid if metrics else None,
         owner_text=f"Managed by the Pulumi stack {stack.project}/{stack.name}.",

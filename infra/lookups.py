@@ -42,9 +42,9 @@ def survey(request: SurveyRequest) -> Survey:
 
 
 def observe(request: pulumi.Output[Message]) -> pulumi.Output[Mapping[str, str]]:
-    """The tokens of the objects in ``request`` (an ``ObserveRequest``), by name.
+    """The revisions of the objects in ``request`` (an ``ObserveRequest``), by name.
 
-    What could not be observed is told as a warning; its token is a fresh one, so it is applied
+    What could not be observed is told as a warning; its revision is a fresh one, so it is applied
     again.
     """
     result = local.run_output(
@@ -53,14 +53,14 @@ def observe(request: pulumi.Output[Message]) -> pulumi.Output[Mapping[str, str]]
         logging=local.Logging.NONE,
         add_previous_output_in_env=False,
     )
-    return result.apply(lambda found: _tokens(found.stdout))
+    return result.apply(lambda found: _revisions(found.stdout))
 
 
-def _tokens(stdout: str) -> Mapping[str, str]:
+def _revisions(stdout: str) -> Mapping[str, str]:
     observation = Observation.model_validate_json(stdout)
     for problem in observation.problems:
         pulumi.log.warn(problem)
-    return observation.tokens
+    return observation.revisions
 
 
 def _without_frame(message: str) -> str:

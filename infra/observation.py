@@ -1,4 +1,4 @@
-"""Drift of what commands made: the tokens of the live objects, all observed in one call."""
+"""Drift of what commands made: the revisions of the live objects, all observed in one call."""
 
 from dataclasses import replace
 
@@ -17,27 +17,27 @@ DASHBOARD = "dashboard"
 
 
 def observed(objects: GrafanaObjects, private_link_id: str) -> GrafanaObjects:
-    """``objects`` with the tokens of the live ones.
+    """``objects`` with the revisions of the live ones.
 
     Asked for here, before any of them is made, and with the same requests: the address of the
     private endpoint, which only its approval answers, is left to the observation to put in.
     """
     target, metrics = objects.dashboard.target, objects.sources.prometheus
-    tokens = observe(
+    revisions = observe(
         pulumi.Output.all(
             target.workspace_id, target.endpoint, metrics.url if metrics else ""
         ).apply(lambda found: _request(objects, private_link_id, *found))
     )
 
-    def token(name: str) -> pulumi.Output[str]:
-        return tokens.apply(lambda by_name: by_name[name])
+    def revision(name: str) -> pulumi.Output[str]:
+        return revisions.apply(lambda by_name: by_name[name])
 
     sources = [Source.PYROSCOPE, Source.PROMETHEUS] if metrics else [Source.PYROSCOPE]
     return replace(
         objects,
-        endpoint=replace(objects.endpoint, observed=token(APPROVAL)),
-        sources=replace(objects.sources, observed={source: token(source) for source in sources}),
-        dashboard=replace(objects.dashboard, observed=token(DASHBOARD)),
+        endpoint=replace(objects.endpoint, observed=revision(APPROVAL)),
+        sources=replace(objects.sources, observed={source: revision(source) for source in sources}),
+        dashboard=replace(objects.dashboard, observed=revision(DASHBOARD)),
     )
 
 

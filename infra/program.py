@@ -2,7 +2,7 @@
 
 Reads top to bottom like the procedure it replaces. What a step is given is in
 :mod:`infra.arguments`, what it is made of is its component's, and what must hold before the first
-one is checked by :func:`infra.stack.look_around`.
+one is checked by :func:`infra.stack.load_stack`.
 """
 
 import pulumi
@@ -22,13 +22,13 @@ from infra import arguments
 from infra.faults import ConfigurationError
 from infra.notes import notes
 from infra.observation import observed
-from infra.stack import Stack, look_around
+from infra.stack import Stack, load_stack
 
 
 def deploy() -> None:
     """Register the stack's resources and exports, or say in one message why not."""
     try:
-        _deploy(look_around())
+        _deploy(load_stack())
     except ConfigurationError as error:
         # Shown without a traceback: it is a message to the operator.
         raise pulumi.RunError(str(error)) from None
@@ -45,7 +45,7 @@ def _deploy(stack: Stack) -> None:
         pool = GpuNodePool(
             "gpu-pool",
             arguments.gpu_pool(stack, cluster),
-            stack.options(cluster.provider, deleted_with=cluster.made),
+            stack.options(cluster.provider, deleted_with=cluster.created),
         )
         before_agent.append(pool)
     prometheus = None
@@ -63,14 +63,14 @@ def _deploy(stack: Stack) -> None:
     gadget = InspektorGadget(
         "inspektor-gadget",
         arguments.inspektor_gadget(stack, cluster),
-        stack.options(cluster.provider, depends_on=before_agent, deleted_with=cluster.made),
+        stack.options(cluster.provider, depends_on=before_agent, deleted_with=cluster.created),
     )
 
     # 2. The profiles' store, behind a Private Link Service.
     pyroscope = Pyroscope(
         "pyroscope",
         arguments.pyroscope(stack, gadget),
-        stack.options(cluster.provider, depends_on=[gadget], deleted_with=cluster.made),
+        stack.options(cluster.provider, depends_on=[gadget], deleted_with=cluster.created),
     )
 
     # 3. Grafana, and its approved way to the store.
@@ -86,14 +86,14 @@ def _deploy(stack: Stack) -> None:
     sources = GrafanaDataSources(
         "data-sources",
         objects.sources_through(endpoint),
-        stack.options(depends_on=[grafana], deleted_with=grafana.made),
+        stack.options(depends_on=[grafana], deleted_with=grafana.created),
     )
 
     # 5. The dashboard.
     dashboard = GrafanaDashboard(
         "dashboard",
         objects.dashboard,
-        stack.options(depends_on=[grafana, sources], deleted_with=grafana.made),
+        stack.options(depends_on=[grafana, sources], deleted_with=grafana.created),
     )
 
     pulumi.export("dashboardUrl", dashboard.url)

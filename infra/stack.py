@@ -16,7 +16,7 @@ from contract.azure import cluster_id, private_link_service_id
 from contract.messages.survey import Survey, SurveyRequest
 from infra.lookups import survey
 from infra.names import Names, names_for
-from infra.preflight import Existing, judge, survey_request
+from infra.preflight import Existing, evaluate, survey_request
 from infra.preflight.request import own_resource_group
 from infra.settings import NamedSource, Settings, load, sections_of
 
@@ -64,7 +64,7 @@ class Stack:
         return group is not None and group.create
 
     @property
-    def cluster(self) -> str:
+    def cluster_name(self) -> str:
         """Name of the cluster."""
         existing, create = self.settings.cluster.existing, self.settings.cluster.create
         return existing.name if existing else (create and create.name) or self.names.cluster
@@ -73,7 +73,7 @@ class Stack:
     def cluster_id(self) -> str:
         """ARM id of the cluster, also before it exists."""
         return self.request.cluster_id or cluster_id(
-            self.existing.subscription_id, self.resource_group, self.cluster
+            self.existing.subscription_id, self.resource_group, self.cluster_name
         )
 
     @property
@@ -90,11 +90,11 @@ class Stack:
         create = self.settings.cluster.create
         if create is not None and create.node_resource_group is not None:
             return create.node_resource_group
-        name = f"MC_{self.resource_group}_{self.cluster}_{self.existing.location}"
+        name = f"MC_{self.resource_group}_{self.cluster_name}_{self.existing.location}"
         return name[:NODE_RESOURCE_GROUP_CHARACTERS].rstrip(".")
 
     @property
-    def private_link(self) -> str:
+    def private_link_name(self) -> str:
         """Name of the Private Link Service."""
         return self.settings.pyroscope.private_link.name or self.names.private_link
 
@@ -102,10 +102,10 @@ class Stack:
     def private_link_id(self) -> str:
         """ARM id of the Private Link Service, before the cloud controller has made it."""
         group = self.settings.pyroscope.private_link.resource_group or self.node_resource_group
-        return private_link_service_id(self.existing.subscription_id, group, self.private_link)
+        return private_link_service_id(self.existing.subscription_id, group, self.private_link_name)
 
     @property
-    def grafana(self) -> str:
+    def grafana_name(self) -> str:
         """Name of the Grafana workspace."""
         existing, create = self.settings.grafana.existing, self.settings.grafana.create
         return existing.name if existing else (create and create.name) or self.names.grafana
@@ -152,7 +152,7 @@ class Stack:
         )
 
 
-def look_around() -> Stack:
+def load_stack() -> Stack:
     """Read and check the stack's settings and what they rely on.
 
     Raises:
@@ -169,7 +169,7 @@ def look_around() -> Stack:
     names = names_for(project, name, client.subscription_id)
     request = survey_request(settings, names, client)
     found = survey(request)
-    existing = judge(settings, found, request)
+    existing = evaluate(settings, found, request)
     for warning in existing.warnings:
         pulumi.log.warn(warning)
     return Stack(

@@ -1,8 +1,8 @@
 """Approving the one connection that the stack's managed private endpoint made.
 
 Then Grafana is refreshed until it knows the approval and the endpoint's private address. Matching
-is exact: somebody else's pending connection is never approved. What carries the observed token is
-the connection's description.
+is exact: somebody else's pending connection is never approved. The connection's description carries
+the observed revision.
 """
 
 import re
@@ -12,16 +12,16 @@ from contract.azure import PRIVATE_LINK_SERVICE, ResourceId
 from contract.messages.private_link import Approval, ApprovalRequest
 from operations import managed_endpoint, private_link
 from operations.azure import parse_id
-from operations.clock import PATIENCE, say
+from operations.clock import GIVE_UP_AFTER, say
 from operations.errors import ExitCode, OperationError
 from operations.private_link import Connection
-from operations.session import Session, derived_token, is_token_of, token_at_end
+from operations.session import Session, derived_revision, is_revision_of, revision_at_end
 
 DEADLINE = 900.0
 """Seconds for each half: the connection's approval, and Grafana's knowledge of it."""
 
 _REFRESH_EVERY = 60.0
-_FAILED_PATIENCE = 60.0
+_GIVE_UP_ON_FAILED_AFTER = 60.0
 
 
 def approve(request: ApprovalRequest, session: Session) -> Approval:
@@ -35,11 +35,11 @@ def approve(request: ApprovalRequest, session: Session) -> Approval:
     return _refreshed_endpoint(request, session, connection.name)
 
 
-def observed_token(request: ApprovalRequest, session: Session) -> str | None:
-    """The token of the approval as it is; None where it is not in force.
+def observed_revision(request: ApprovalRequest, session: Session) -> str | None:
+    """The revision of the approval as it is; None where it is not in force.
 
     A connection that was approved otherwise (automatically, by hand, or by an older program)
-    carries no token of this request, and Azure may refuse to approve it anew: its name, which is
+    carries no revision of this request, and Azure may refuse to approve it anew: its name, which is
     new with every endpoint, stands in for one.
     """
     service = private_link.read(session, _private_link_id(request))
@@ -50,8 +50,12 @@ def observed_token(request: ApprovalRequest, session: Session) -> str | None:
     endpoint = managed_endpoint.read(request, session)
     if status != "Approved" or not endpoint.address:
         return None
-    token = token_at_end(description)
-    return token if is_token_of(token, request) else derived_token(request, connection.name)
+    revision = revision_at_end(description)
+    return (
+        revision
+        if is_revision_of(revision, request)
+        else derived_revision(request, connection.name)
+    )
 
 
 def private_address(request: ApprovalRequest, session: Session) -> str:
@@ -97,10 +101,10 @@ def matching_connection(
 
 def _approved_connection(request: ApprovalRequest, session: Session) -> Connection:
     resource = _private_link_id(request)
-    # One attempt to renew the token of a connection that is approved already.
+    # One attempt to renew the revision of a connection that is approved already.
     renewals = 1
 
-    def look() -> Connection:
+    def probe() -> Connection:
         nonlocal renewals
         connections = private_link.read(session, resource).connections
         connection = matching_connection(connections, request)
@@ -144,11 +148,11 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> Connecti
             ExitCode.BUSY, f"connection {connection.name} is being approved", transient=True
         )
 
-    return session.clock.wait_for(
-        look,
+    return session.clock.poll(
+        probe,
         what=f"the connection of the managed private endpoint {request.endpoint_name}",
         within=session.within(DEADLINE),
-        patience={**PATIENCE, ExitCode.REJECTED: _FAILED_PATIENCE},
+        give_up_after={**GIVE_UP_AFTER, ExitCode.REJECTED: _GIVE_UP_ON_FAILED_AFTER},
     )
 
 
@@ -166,7 +170,7 @@ def _put_approval(request: ApprovalRequest, session: Session, connection: Connec
 
 
 def _renew_description(request: ApprovalRequest, session: Session, connection: Connection) -> None:
-    """Store the new token; the approval itself is in force, so nothing depends on it."""
+    """Store the new revision; the approval itself is in force, so nothing depends on it."""
     try:
         _put_approval(request, session, connection)
     except OperationError as error:
@@ -183,7 +187,7 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
     refreshed_at: float | None = None
     operation_url = ""
 
-    def look() -> Approval:
+    def probe() -> Approval:
         nonlocal refreshed_at, operation_url
         endpoint = managed_endpoint.read(request, session)
         status = endpoint.status
@@ -215,11 +219,11 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
             transient=True,
         )
 
-    return session.clock.wait_for(
-        look,
+    return session.clock.poll(
+        probe,
         what=f"Grafana to know the approval of {request.endpoint_name}",
         within=session.within(DEADLINE),
-        patience=PATIENCE,
+        give_up_after=GIVE_UP_AFTER,
     )
 
 
@@ -229,7 +233,7 @@ def _is_anothers(connection: Connection) -> bool:
     An approval or rejection by hand replaces our message, so those are ours for all we know.
     """
     status, description = connection.status, connection.description
-    return bool(description) and (status == "Pending" or bool(token_at_end(description)))
+    return bool(description) and (status == "Pending" or bool(revision_at_end(description)))
 
 
 def _shows(description: str, message: str) -> bool:

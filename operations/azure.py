@@ -29,7 +29,7 @@ from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
 from contract.azure import ARM_URL, ResourceId, resource_id, scope_of
 from contract.json import Document
-from operations.credentials import SIGN_IN, KeptTokens, credential
+from operations.credentials import SIGN_IN, CachingCredential, credential
 from operations.errors import ExitCode, OperationError
 
 ARM_URL_VARIABLE = "GPUOBS_ARM_URL"
@@ -74,9 +74,9 @@ class Azure:
         self._open.close()
 
     @cached_property
-    def credential(self) -> KeptTokens:
+    def credential(self) -> CachingCredential:
         """Who the operations are in Azure."""
-        found = KeptTokens(
+        found = CachingCredential(
             credential(
                 {
                     "connection_timeout": _CONNECT_SECONDS,

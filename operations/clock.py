@@ -1,7 +1,7 @@
 """Waiting with a deadline: the one place that sleeps, retries and reports progress.
 
 The SDKs' own retries and pollers are off (they have no total limit, see ``azure.py``), so every
-call that may be repeated runs inside :func:`Clock.wait_for`.
+call that may be repeated runs inside :func:`Clock.poll`.
 """
 
 import os
@@ -15,7 +15,7 @@ from operations.errors import ExitCode, OperationError
 TIME_SCALE_VARIABLE = "GPUOBS_TIME_SCALE"
 """For tests: wall seconds per second slept. Deadlines go on counting unscaled seconds."""
 
-PATIENCE: Mapping[ExitCode, float] = {
+GIVE_UP_AFTER: Mapping[ExitCode, float] = {
     ExitCode.UNREACHABLE: 120.0,
     ExitCode.FORBIDDEN: 120.0,
 }
@@ -68,19 +68,20 @@ class Clock:
         self._slept += time.monotonic() - before
         self._asked += seconds
 
-    def wait_for(
+    def poll(
         self,
-        look: Callable[[], T],
+        probe: Callable[[], T],
         *,
         what: str,
         within: float,
-        patience: Mapping[ExitCode, float] = PATIENCE,
+        give_up_after: Mapping[ExitCode, float] = GIVE_UP_AFTER,
         quiet: bool = False,
     ) -> T:
-        """The first answer of ``look``, which raises a transient OperationError for "not yet".
+        """The first answer of ``probe``, which raises a transient OperationError for "not yet".
 
-        ``within`` is the deadline in seconds. Raises the error of ``look`` that is not transient or
-        is not waited for at all; on expiry one of the last error's kind that says for how long and
+        ``within`` is the deadline in seconds; ``give_up_after`` shortens it for some kinds of
+        failure that follow one another. Raises the error of ``probe`` that is not transient or is
+        not waited for at all; on expiry one of the last error's kind that says for how long and
         what was seen.
         """
         started = self.now()
@@ -91,7 +92,7 @@ class Clock:
         waited = False
         while True:
             try:
-                return look()
+                return probe()
             except OperationError as error:
                 if not error.transient:
                     raise
@@ -100,7 +101,7 @@ class Clock:
                     kind, since = error.kind, now
                 left = min(
                     started + within - now,
-                    since + patience.get(error.kind, within) - now,
+                    since + give_up_after.get(error.kind, within) - now,
                 )
                 if left <= 0 and not waited:
                     raise

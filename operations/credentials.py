@@ -86,7 +86,7 @@ class _Source(Protocol):
     def close(self) -> None: ...
 
 
-class KeptTokens:
+class CachingCredential:
     """A credential that asks ``source`` for a token of a scope once.
 
     The credential of `az login` keeps nothing: every call of Azure, and several at once, would

@@ -1,7 +1,7 @@
 """Grafana dashboards and their folder: applied and deleted by uid, only where this stack owns them.
 
 Azure Managed Grafana keeps every version of a dashboard with a message; the newest one's message
-carries the observed token, so an edit by hand shows as a newer version without it.
+carries the observed revision, so an edit by hand shows as a newer version without it.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from operations import ownership
 from operations.clock import say
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana, message_of, segment
-from operations.session import Session, is_token_of, token_at_end
+from operations.session import Session, is_revision_of, revision_at_end
 
 ROLE = Role.GRAFANA_EDITOR.role_name
 
@@ -31,10 +31,10 @@ def apply(request: DashboardRequest, session: Session) -> AppliedDashboard:
             REJECTED where Grafana refuses the JSON; FORBIDDEN, UNREACHABLE or BUSY on expiry.
     """
     grafana = Grafana(session, request.endpoint, request.workspace_id)
-    token = session.token_for(request)
+    revision = session.revision_for(request)
     folder = _Folder(grafana, request)
     return grafana.when_allowed(
-        lambda: _apply(grafana, request, token, folder), what=f"the dashboard {request.uid}"
+        lambda: _apply(grafana, request, revision, folder), what=f"the dashboard {request.uid}"
     )
 
 
@@ -70,25 +70,25 @@ def delete(request: DashboardRequest, session: Session) -> Deletion:
         raise
 
 
-def observed_token(request: DashboardRequest, grafana: Grafana) -> str | None:
-    """The token of the live dashboard's newest version; None where it is not as requested."""
+def observed_revision(request: DashboardRequest, grafana: Grafana) -> str | None:
+    """The revision of the live dashboard's newest version; None where it is not as requested."""
     live = _by_uid(grafana, request.uid)
     if live is None or not ownership.owns_tags(request.owner, _tags(live)):
         return None
     folder = live.text("meta", "folderUid")
     if (folder if folder != _GENERAL else "") != (request.folder_uid or ""):
         return None
-    token = _newest_token(grafana, request.uid)
-    return token if is_token_of(token, request) else None
+    revision = _newest_revision(grafana, request.uid)
+    return revision if is_revision_of(revision, request) else None
 
 
 def _apply(
-    grafana: Grafana, request: DashboardRequest, token: str, folder: "_Folder"
+    grafana: Grafana, request: DashboardRequest, revision: str, folder: "_Folder"
 ) -> AppliedDashboard:
     live = _by_uid(grafana, request.uid)
     if live is not None:
         _refuse_unless_ours(request, live)
-        if observed_token(request, grafana) == token:
+        if observed_revision(request, grafana) == revision:
             return _answer(grafana, request)
     folder.ensure()
     keeps_folder = live is not None and _folder_tag(request) in _tags(live)
@@ -103,7 +103,7 @@ def _apply(
                 "folderUid": request.folder_uid or "",
                 # A new one must not overwrite somebody else's of the same title.
                 "overwrite": live is not None,
-                "message": _MESSAGE_PREFIX + token,
+                "message": _MESSAGE_PREFIX + revision,
             },
         )
     except OperationError as error:
@@ -226,8 +226,8 @@ def _remove_folder_if_empty(grafana: Grafana, uid: str) -> None:
     _remove(grafana, path, uid)
 
 
-def _newest_token(grafana: Grafana, uid: str) -> str:
-    """The token in the message of the newest version; empty where it carries none."""
+def _newest_revision(grafana: Grafana, uid: str) -> str:
+    """The revision in the message of the newest version; empty where it carries none."""
     response = grafana.request(
         "GET",
         f"/api/dashboards/uid/{segment(uid)}/versions",
@@ -240,7 +240,7 @@ def _newest_token(grafana: Grafana, uid: str) -> str:
     versions = list(answer.children("versions")) or list(answer.children("versions", "versions"))
     newest = max(versions, key=lambda version: version.integer("version") or 0, default=None)
     message = newest.text("message") if newest else ""
-    return token_at_end(message) if message.startswith(_MESSAGE_PREFIX) else ""
+    return revision_at_end(message) if message.startswith(_MESSAGE_PREFIX) else ""
 
 
 def _by_uid(grafana: Grafana, uid: str) -> Document | None:

@@ -8,7 +8,7 @@ from operations import ownership
 from operations.clock import say
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana, segment
-from operations.session import Session, is_token_of
+from operations.session import Session, is_revision_of
 
 ROLE = Role.GRAFANA_ADMIN.role_name
 
@@ -27,9 +27,9 @@ def apply(request: DataSourceRequest, session: Session) -> AppliedDataSource:
             FORBIDDEN, UNREACHABLE or BUSY on expiry.
     """
     grafana = Grafana(session, request.endpoint, request.workspace_id)
-    token = session.token_for(request)
+    revision = session.revision_for(request)
     return grafana.when_allowed(
-        lambda: _apply(grafana, request, token), what=f"the data source {request.name}"
+        lambda: _apply(grafana, request, revision), what=f"the data source {request.name}"
     )
 
 
@@ -49,8 +49,8 @@ def delete(request: DataSourceRequest, session: Session) -> Deletion:
         raise
 
 
-def observed_token(request: DataSourceRequest, grafana: Grafana) -> str | None:
-    """The token of the live data source; None where it is not as requested."""
+def observed_revision(request: DataSourceRequest, grafana: Grafana) -> str | None:
+    """The revision of the live data source; None where it is not as requested."""
     live = _by_uid(grafana, request.uid)
     if live is None or not is_in_sync(request, live):
         return None
@@ -61,7 +61,7 @@ def is_in_sync(request: DataSourceRequest, live: Document) -> bool:
     """Whether ``live`` is the requested source: keys that Grafana adds by itself do not count."""
     return (
         ownership.owns_data_source(request.owner, live)
-        and is_token_of(live.text("jsonData", OWNER_MARK, "revision"), request)
+        and is_revision_of(live.text("jsonData", OWNER_MARK, "revision"), request)
         and live.text("name") == request.name
         and _is_same_type(live.text("type"), request.type)
         and live.text("url").rstrip("/") == request.url.rstrip("/")
@@ -84,12 +84,12 @@ def _is_same_type(live: str, wanted: str) -> bool:
     return live == wanted or {live, wanted} <= PROMETHEUS_TYPES
 
 
-def _apply(grafana: Grafana, request: DataSourceRequest, token: str) -> AppliedDataSource:
+def _apply(grafana: Grafana, request: DataSourceRequest, revision: str) -> AppliedDataSource:
     for attempt in range(_CONFLICT_ATTEMPTS):
         try:
-            _apply_once(grafana, request, token)
+            _apply_once(grafana, request, revision)
         except OperationError as error:
-            # Somebody made or renamed one between our look and our write: look again, which
+            # Somebody made or renamed one between our reading and our write: look again, which
             # either finds it ours or names its owner.
             if (
                 error.kind is not ExitCode.CONFLICT
@@ -102,7 +102,7 @@ def _apply(grafana: Grafana, request: DataSourceRequest, token: str) -> AppliedD
     return AppliedDataSource(uid=request.uid, name=request.name)
 
 
-def _apply_once(grafana: Grafana, request: DataSourceRequest, token: str) -> None:
+def _apply_once(grafana: Grafana, request: DataSourceRequest, revision: str) -> None:
     live = _by_uid(grafana, request.uid)
     namesake = _by_name(grafana, request.name)
     if namesake is not None and namesake.text("uid") == request.uid:
@@ -123,19 +123,19 @@ def _apply_once(grafana: Grafana, request: DataSourceRequest, token: str) -> Non
         _remove(grafana, request.uid)
         live = None
     if live is None:
-        body = _body(request, token, kind)
+        body = _body(request, revision, kind)
         grafana.request(
             "POST", "/api/datasources", f"make the data source {request.name}", ROLE, body=body
         )
         return
-    if is_in_sync(request, live) and live.text("jsonData", OWNER_MARK, "revision") == token:
+    if is_in_sync(request, live) and live.text("jsonData", OWNER_MARK, "revision") == revision:
         return
     grafana.request(
         "PUT",
         f"/api/datasources/uid/{segment(request.uid)}",
         f"update the data source {request.name}",
         ROLE,
-        body=_body(request, token, live.text("type")),
+        body=_body(request, revision, live.text("type")),
     )
 
 
@@ -193,8 +193,8 @@ def _by_name(grafana: Grafana, name: str) -> Document | None:
     )
 
 
-def _body(request: DataSourceRequest, token: str, kind: str) -> dict[str, object]:
-    mark = ownership.data_source_mark(request.owner, token)
+def _body(request: DataSourceRequest, revision: str, kind: str) -> dict[str, object]:
+    mark = ownership.data_source_mark(request.owner, revision)
     return {
         "name": request.name,
         "uid": request.uid,

@@ -100,29 +100,29 @@ class Grafana:
             return response
         raise self._refused(response, action, role)
 
-    def when_allowed(self, look: Callable[[], T], *, what: str) -> T:
-        """``look``'s answer, waiting through busy answers and roles that do not count yet.
+    def when_allowed(self, probe: Callable[[], T], *, what: str) -> T:
+        """``probe``'s answer, waiting through busy answers and roles that do not count yet.
 
         Gives up at once where waiting cannot help: the workspace is gone, or does not admit callers
         from public networks.
         """
         checked = False
 
-        def look_twice() -> T:
+        def probe_twice() -> T:
             nonlocal checked
             try:
-                return look()
+                return probe()
             except OperationError as error:
                 if error.kind in _WORTH_ASKING_ARM and not checked:
                     checked = True
                     self._raise_if_hopeless(error)
                 raise
 
-        return self._session.clock.wait_for(
-            look_twice,
+        return self._session.clock.poll(
+            probe_twice,
             what=what,
             within=self._session.within(ROLE_DEADLINE),
-            patience={ExitCode.UNREACHABLE: 120.0},
+            give_up_after={ExitCode.UNREACHABLE: 120.0},
         )
 
     def is_gone(self) -> bool:

@@ -1,6 +1,6 @@
 """Observing in one call what commands made: the approval, data sources and dashboards.
 
-Never fails because of one object: what cannot be read gets a fresh token and a sentence. Changes
+Never fails because of one object: what cannot be read gets a fresh revision and a sentence. Changes
 nothing.
 """
 
@@ -15,60 +15,60 @@ from contract.messages.private_link import ApprovalRequest
 from operations import dashboards, data_sources
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana
-from operations.session import Session, fresh_token
+from operations.session import Session, fresh_revision
 
 DEADLINE = 10.0
 """Seconds for an object whose service is busy; a preview should not wait longer."""
 
 _THREADS = 6
 
-Look = Callable[[], str | None]
+Probe = Callable[[], str | None]
 
 
 def observe(request: ObserveRequest, session: Session) -> Observation:
-    """A token for each object: its own while it is as requested, otherwise a fresh one."""
-    looks: dict[str, tuple[Message, Look]] = {}
+    """A revision for each object: its own while it is as requested, otherwise a fresh one."""
+    probes: dict[str, tuple[Message, Probe]] = {}
     clients = _Clients(session)
     if request.approval is not None:
         from operations import approval
 
-        looks["approval"] = (
+        probes["approval"] = (
             request.approval,
-            partial(approval.observed_token, request.approval, session),
+            partial(approval.observed_revision, request.approval, session),
         )
     for name, source in request.data_sources.items():
-        looks[name] = (source, partial(_data_source, source, request.approval, session, clients))
+        probes[name] = (source, partial(_data_source, source, request.approval, session, clients))
     for name, dashboard in request.dashboards.items():
-        looks[name] = (dashboard, partial(_dashboard, dashboard, clients))
-    # A token for all of them, fetched once.
-    if looks:
+        probes[name] = (dashboard, partial(_dashboard, dashboard, clients))
+    # A revision for all of them, fetched once.
+    if probes:
         _ = session.azure.credential
     with ThreadPoolExecutor(_THREADS) as pool:
         answers = {
-            name: pool.submit(_observed, session, name, wanted, look)
-            for name, (wanted, look) in looks.items()
+            name: pool.submit(_observed, session, name, wanted, probe)
+            for name, (wanted, probe) in probes.items()
         }
         found = {name: answer.result() for name, answer in answers.items()}
     return Observation(
-        tokens={name: token for name, (token, _) in found.items()},
+        revisions={name: revision for name, (revision, _) in found.items()},
         problems=tuple(dict.fromkeys(problem for _, problem in found.values() if problem)),
     )
 
 
-def _observed(session: Session, name: str, wanted: Message, look: Look) -> tuple[str, str]:
+def _observed(session: Session, name: str, wanted: Message, probe: Probe) -> tuple[str, str]:
     try:
-        token = session.clock.wait_for(
-            look,
+        revision = session.clock.poll(
+            probe,
             what=name,
             within=DEADLINE,
             # What is absent or forbidden is an answer here, not something to wait for.
-            patience={ExitCode.NOT_FOUND: 0.0, ExitCode.FORBIDDEN: 0.0},
+            give_up_after={ExitCode.NOT_FOUND: 0.0, ExitCode.FORBIDDEN: 0.0},
             quiet=True,
         )
     except OperationError as error:
         absent = error.kind is ExitCode.NOT_FOUND
-        return fresh_token(wanted), "" if absent else f"{name}: {error.sentence()}"
-    return token or fresh_token(wanted), ""
+        return fresh_revision(wanted), "" if absent else f"{name}: {error.sentence()}"
+    return revision or fresh_revision(wanted), ""
 
 
 def _data_source(
@@ -84,7 +84,7 @@ def _data_source(
         url = request.url.replace(PRIVATE_IP_PLACEHOLDER, address)
         request = request.model_copy(update={"url": url})
     grafana = clients.of(request.endpoint, request.workspace_id)
-    return data_sources.observed_token(request, grafana)
+    return data_sources.observed_revision(request, grafana)
 
 
 def _private_address(request: ApprovalRequest | None, session: Session) -> str:
@@ -97,7 +97,7 @@ def _private_address(request: ApprovalRequest | None, session: Session) -> str:
 
 def _dashboard(request: DashboardRequest, clients: "_Clients") -> str | None:
     grafana = clients.of(request.endpoint, request.workspace_id)
-    return dashboards.observed_token(request, grafana)
+    return dashboards.observed_revision(request, grafana)
 
 
 class _Clients:

@@ -14,9 +14,9 @@ from contract.messages.grafana import Owner
 _HASH_CHARACTERS = 12
 
 
-def data_source_mark(owner: Owner, token: str) -> dict[str, object]:
+def data_source_mark(owner: Owner, revision: str) -> dict[str, object]:
     """The value of ``jsonData.gpuobs``."""
-    return {"owner": owner.model_dump(by_alias=True), "revision": token}
+    return {"owner": owner.model_dump(by_alias=True), "revision": revision}
 
 
 def owns_data_source(owner: Owner, source: Document) -> bool:

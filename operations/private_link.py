@@ -21,7 +21,7 @@ from contract.messages.private_link import (
     UnusedPrivateLink,
 )
 from operations.azure import is_absent, parse_id
-from operations.clock import PATIENCE
+from operations.clock import GIVE_UP_AFTER
 from operations.errors import ExitCode, OperationError
 from operations.session import Session
 
@@ -33,7 +33,7 @@ _UNUSED_DEADLINE = 300.0
 
 _APPROVER = Role.NETWORK_CONTRIBUTOR.role_name
 
-_FAILED_PATIENCE = 60.0
+_GIVE_UP_ON_FAILED_AFTER = 60.0
 """Seconds in which the controller may still mend a failed Private Link Service."""
 
 
@@ -45,7 +45,7 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
     """
     resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
 
-    def look() -> ReadyPrivateLink:
+    def probe() -> ReadyPrivateLink:
         try:
             service = read(session, resource)
         except OperationError as error:
@@ -67,11 +67,11 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
         )
 
     try:
-        return session.clock.wait_for(
-            look,
+        return session.clock.poll(
+            probe,
             what=f"the Private Link Service {resource.name}",
             within=session.within(DEADLINE),
-            patience={**PATIENCE, ExitCode.REJECTED: _FAILED_PATIENCE},
+            give_up_after={**GIVE_UP_AFTER, ExitCode.REJECTED: _GIVE_UP_ON_FAILED_AFTER},
         )
     except OperationError as error:
         if error.kind is ExitCode.NOT_FOUND:
@@ -91,7 +91,7 @@ def await_unused(request: PrivateLinkRequest, session: Session) -> UnusedPrivate
     """
     resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
 
-    def look() -> UnusedPrivateLink:
+    def probe() -> UnusedPrivateLink:
         try:
             service = read(session, resource)
         except OperationError as error:
@@ -102,8 +102,8 @@ def await_unused(request: PrivateLinkRequest, session: Session) -> UnusedPrivate
             raise _in_use(resource, service)
         return UnusedPrivateLink(id=request.id)
 
-    return session.clock.wait_for(
-        look,
+    return session.clock.poll(
+        probe,
         what=f"the Private Link Service {resource.name} to be unused",
         within=session.within(_UNUSED_DEADLINE),
     )
@@ -119,7 +119,7 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
     """
     resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
 
-    def look() -> Released:
+    def probe() -> Released:
         try:
             service = read(session, resource)
         except OperationError as error:
@@ -137,8 +137,8 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
             transient=True,
         )
 
-    return session.clock.wait_for(
-        look,
+    return session.clock.poll(
+        probe,
         what=f"the Private Link Service {resource.name} to be gone",
         within=session.within(DEADLINE),
     )

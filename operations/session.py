@@ -1,4 +1,4 @@
-"""What every operation is given: the clock, Azure and Grafana clients, and the observed token."""
+"""What every operation is given: the clock, Azure's client, and the observed revision."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ class Session:
     deadline: float | None = None
     """Seconds; None: each operation's own default."""
     observed: str = field(default_factory=lambda: os.environ.get(OBSERVED_VARIABLE, ""))
-    """The token that ``observe`` answered for the object this run applies."""
+    """The revision that ``observe`` answered for the object this run applies."""
     connections: ExitStack = field(default_factory=ExitStack)
     """What is closed when the run ends."""
 
@@ -49,9 +49,9 @@ class Session:
         """The deadline in seconds."""
         return default if self.deadline is None else self.deadline
 
-    def token_for(self, request: Message) -> str:
-        """The token to store in the live object of ``request``."""
-        return self.observed or fresh_token(request)
+    def revision_for(self, request: Message) -> str:
+        """The revision to store in the live object of ``request``."""
+        return self.observed or fresh_revision(request)
 
 
 def request_hash(request: Message) -> str:
@@ -67,24 +67,24 @@ def request_hash(request: Message) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:_HASH_CHARACTERS]
 
 
-def fresh_token(request: Message) -> str:
-    """A token of ``request`` that no live object carries."""
+def fresh_revision(request: Message) -> str:
+    """A revision of ``request`` that no live object carries."""
     return f"{request_hash(request)}-{secrets.token_hex(_RANDOM_BYTES)}"
 
 
-def derived_token(request: Message, instance: str) -> str:
-    """The token of ``request`` for a live object that cannot carry one, named by ``instance``."""
+def derived_revision(request: Message, instance: str) -> str:
+    """The revision of ``request`` for the live object ``instance``, which cannot carry one."""
     digest = hashlib.sha256(instance.lower().encode()).hexdigest()
     return f"{request_hash(request)}-{digest[: 2 * _RANDOM_BYTES]}"
 
 
-def is_token_of(token: str, request: Message) -> bool:
-    """Whether ``token`` was made for a request equal to ``request``."""
-    return token.startswith(f"{request_hash(request)}-")
+def is_revision_of(revision: str, request: Message) -> bool:
+    """Whether ``revision`` was made for a request equal to ``request``."""
+    return revision.startswith(f"{request_hash(request)}-")
 
 
-def token_at_end(text: str) -> str:
-    """The token that ``text`` ends in; empty where it ends in none."""
+def revision_at_end(text: str) -> str:
+    """The revision that ``text`` ends in; empty where it ends in none."""
     match = re.search(r"(?:^|\s)([0-9a-f]{12}-[0-9a-f]{8})$", text)
     return match[1] if match else ""
 

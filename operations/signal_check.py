@@ -55,7 +55,7 @@ def check(request: SignalRequest, session: Session) -> Signal:
         return _check(request, session)
     seen: list[Signal] = []
 
-    def look() -> Signal:
+    def probe() -> Signal:
         seen.append(_check(request, session))
         broken = first_broken(seen[-1])
         if broken is None:
@@ -63,7 +63,7 @@ def check(request: SignalRequest, session: Session) -> Signal:
         raise OperationError(ExitCode.NO_SIGNAL, f"{broken.link}: {broken.saw}", transient=True)
 
     try:
-        return session.clock.wait_for(look, what="the signal", within=session.deadline)
+        return session.clock.poll(probe, what="the signal", within=session.deadline)
     except OperationError as error:
         if error.kind is not ExitCode.NO_SIGNAL:
             raise
@@ -212,12 +212,12 @@ class _Chain:
             f"{self.bytes_in_window / 1e9:.1f} GB allocated in the last {self._minutes} min",
         )
 
-    def _call(self, look: Callable[[], T]) -> T:
-        return self._session.clock.wait_for(
-            look,
+    def _call(self, probe: Callable[[], T]) -> T:
+        return self._session.clock.poll(
+            probe,
             what="an answer",
             within=_CALL_DEADLINE,
-            patience={ExitCode.FORBIDDEN: 0.0},
+            give_up_after={ExitCode.FORBIDDEN: 0.0},
             quiet=True,
         )
 

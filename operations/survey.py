@@ -128,21 +128,21 @@ class _Surveyor:
             cores_per_node=quota_facts.cores,
         )
 
-    def _start(self, look: Callable[[str], T], subject: str | None) -> "Future[T] | None":
-        """Begin ``look`` at ``subject``; None where nothing is asked."""
-        return self._pool.submit(look, subject) if subject else None
+    def _start(self, probe: Callable[[str], T], subject: str | None) -> "Future[T] | None":
+        """Begin ``probe`` at ``subject``; None where nothing is asked."""
+        return self._pool.submit(probe, subject) if subject else None
 
     def _get(self, path: str, api_version: str, **query: str) -> Document:
         name = path.rsplit("/", 1)[-1]
 
-        def look() -> Document:
+        def probe() -> Document:
             return self._session.azure.get(path, api_version, f"look up {name}", **query)
 
-        return self._session.clock.wait_for(
-            look,
+        return self._session.clock.poll(
+            probe,
             what=name,
             within=DEADLINE,
-            patience={ExitCode.NOT_FOUND: 0.0, ExitCode.FORBIDDEN: 0.0},
+            give_up_after={ExitCode.NOT_FOUND: 0.0, ExitCode.FORBIDDEN: 0.0},
             quiet=True,
         )
 

@@ -18,7 +18,7 @@ class Message(BaseModel):
         return self.model_dump_json(by_alias=True, exclude_none=True)
 
     def as_observed(self) -> "Message":
-        """What an observed token is made for: all of it, unless a part is compared by itself."""
+        """What an observed revision is made for: all of it, unless a part is compared by itself."""
         return self
 
 
@@ -41,11 +41,11 @@ class Verb(StrEnum):
 
 
 OBSERVED_VARIABLE = "GPUOBS_OBSERVED"
-"""Environment variable of a command that carries the observed token of its live object.
+"""Environment variable of a command that carries the observed revision of its live object.
 
-``observe`` answers the token stored in the live object while the object is as requested, otherwise
-a fresh random one; the changed environment makes the engine update the command, and the command
-stores the new token. Never part of a request: observing must not depend on the last answer.
+``observe`` answers the one stored in the live object while the object is as requested, otherwise a
+fresh random one; the changed environment makes the engine update the command, and the command
+stores the new revision. Never part of a request: observing must not depend on the last answer.
 """
 
 LAUNCHER = "sh operations/run"

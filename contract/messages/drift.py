@@ -28,7 +28,7 @@ class ObserveRequest(Message):
 class Observation(Message):
     """The answer of ``observe``."""
 
-    tokens: Mapping[str, str]
+    revisions: Mapping[str, str]
     """By name; the approval's under ``approval``."""
     problems: tuple[str, ...] = ()
-    """Sentences on what could not be observed (its token is then a fresh one)."""
+    """Sentences on what could not be observed (its revision is then a fresh one)."""

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from infra.settings.section import Broken, Section, Stringified
+from infra.settings.section import RuleViolation, Section, Stringified
 from infra.settings.types import Location, ResourceGroupName, SubscriptionId
 
 MAXIMUM_TAGS = 50
@@ -35,10 +35,10 @@ class AzureSettings(Section):
     resource_group: ResourceGroupSettings | None = None
     """Where the stack's own ARM resources go (workspaces, rules); default: the cluster's group."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """Azure's limits on tags."""
         if len(self.tags) > MAXIMUM_TAGS:
-            yield Broken(
+            yield RuleViolation(
                 fields=("tags",),
                 rule=f"at most {MAXIMUM_TAGS} tags, not {len(self.tags)}",
                 why="Azure refuses every resource that carries more.",
@@ -48,7 +48,7 @@ class AzureSettings(Section):
         for name, value in self.tags.items():
             at = f"tags.{name}"
             if not 1 <= len(name) <= MAXIMUM_TAG_NAME or set(name) & set(_FORBIDDEN_IN_TAG_NAMES):
-                yield Broken(
+                yield RuleViolation(
                     fields=("tags",),
                     at="tags",
                     value=name,
@@ -58,7 +58,7 @@ class AzureSettings(Section):
                     fix="rename the tag",
                 )
             if len(value) > MAXIMUM_TAG_VALUE:
-                yield Broken(
+                yield RuleViolation(
                     fields=(at,),
                     value=value,
                     rule=f"a tag's value has at most {MAXIMUM_TAG_VALUE} characters",
@@ -67,7 +67,7 @@ class AzureSettings(Section):
                 )
             other = seen.setdefault(name.lower(), name)
             if other != name:
-                yield Broken(
+                yield RuleViolation(
                     fields=("tags",),
                     at="tags",
                     value=name,

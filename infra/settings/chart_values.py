@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from contract.agent import NAMESPACE, PYROSCOPE_PORT
-from infra.settings.section import Broken, as_mapping, stringified
+from infra.settings.section import RuleViolation, as_mapping, stringified
 
 _IN_SETTINGS = "set it in gpuobs:pyroscope"
 OWNED_VALUES = {
@@ -176,7 +176,7 @@ def with_texts(value: object, key: str = "") -> object:
     return {name: with_texts(item, name) for name, item in mapping.items()}
 
 
-def broken_values(values: Mapping[str, object]) -> Iterator[Broken]:
+def broken_values(values: Mapping[str, object]) -> Iterator[RuleViolation]:
     """The rules that ``values``, a chart's, break; paths start with ``values``."""
     yield from _not_mappings(values)
     yield from _owned(values)
@@ -207,7 +207,7 @@ def _holds(values: Mapping[str, object], path: str) -> bool:
     return last in (_at(values, parent) if parent else values)
 
 
-def _not_mappings(values: Mapping[str, object]) -> Iterator[Broken]:
+def _not_mappings(values: Mapping[str, object]) -> Iterator[RuleViolation]:
     parents = {path.rpartition(".")[0] for path in OWNED_VALUES} | {
         "pyroscope.extraArgs",
         "pyroscope.service.annotations",
@@ -216,7 +216,7 @@ def _not_mappings(values: Mapping[str, object]) -> Iterator[Broken]:
     }
     for path in sorted(parents - {""}):
         if _holds(values, path) and as_mapping(lookup(values, path)) is None:
-            yield Broken(
+            yield RuleViolation(
                 fields=(f"values.{path}",),
                 rule="must be a mapping",
                 why="it would take away everything that the product sets below it.",
@@ -224,10 +224,10 @@ def _not_mappings(values: Mapping[str, object]) -> Iterator[Broken]:
             )
 
 
-def _owned(values: Mapping[str, object]) -> Iterator[Broken]:
+def _owned(values: Mapping[str, object]) -> Iterator[RuleViolation]:
     for path, fix in OWNED_VALUES.items():
         if _holds(values, path):
-            yield Broken(
+            yield RuleViolation(
                 fields=(f"values.{path}",),
                 rule="this chart value is the product's own",
                 why="the agent, the private link and the data source rely on it.",
@@ -235,7 +235,7 @@ def _owned(values: Mapping[str, object]) -> Iterator[Broken]:
             )
 
 
-def _unknown_keys(values: Mapping[str, object]) -> Iterator[Broken]:
+def _unknown_keys(values: Mapping[str, object]) -> Iterator[RuleViolation]:
     for key in values:
         if key not in _ROOT_KEYS:
             below = [known for known in _PYROSCOPE_KEYS if known == key]
@@ -252,11 +252,11 @@ def _unknown_keys(values: Mapping[str, object]) -> Iterator[Broken]:
             yield _unknown(f"values.pyroscope.{key}", key, nearest)
 
 
-def _unknown(path: str, key: str, nearest: list[str]) -> Broken:
+def _unknown(path: str, key: str, nearest: list[str]) -> RuleViolation:
     fix = f"did you mean `{nearest[0]}`?" if nearest else "leave it out"
     if "." in key:
         fix = "write nested keys, one a level: the dots of `helm --set` mean nothing here"
-    return Broken(
+    return RuleViolation(
         fields=(path,),
         rule="a value that the Pyroscope chart knows",
         why="the chart ignores a value that it does not know, without a word.",
@@ -264,7 +264,7 @@ def _unknown(path: str, key: str, nearest: list[str]) -> Broken:
     )
 
 
-def _server_configuration(configuration: Mapping[str, object]) -> Iterator[Broken]:
+def _server_configuration(configuration: Mapping[str, object]) -> Iterator[RuleViolation]:
     at = "values.pyroscope.structuredConfig"
     for key in configuration:
         if key not in _SERVER_KEYS:
@@ -272,14 +272,14 @@ def _server_configuration(configuration: Mapping[str, object]) -> Iterator[Broke
             fix = f"did you mean `{nearest[0]}`?" if nearest else "leave it out"
             if "retention" in key:
                 fix = f"leave it out: the server's only such key is `limits.{RETENTION}`"
-            yield Broken(
+            yield RuleViolation(
                 fields=(f"{at}.{key}",),
                 rule="a top-level configuration key of Pyroscope 1.15",
                 why="the server stops at a key that it does not know, and restarts for ever.",
                 fix=fix,
             )
     if configuration.get("multitenancy_enabled") not in (None, False):
-        yield Broken(
+        yield RuleViolation(
             fields=(f"{at}.multitenancy_enabled",),
             value=configuration["multitenancy_enabled"],
             rule="must be false",
@@ -291,7 +291,7 @@ def _server_configuration(configuration: Mapping[str, object]) -> Iterator[Broke
             path = f"{at}.{section}.{key}"
             if section == "limits" and key == RETENTION:
                 if period not in (0, "0", "0s", None):
-                    yield Broken(
+                    yield RuleViolation(
                         fields=(path,),
                         value=period,
                         rule="retention needs profiles in a bucket",
@@ -300,7 +300,7 @@ def _server_configuration(configuration: Mapping[str, object]) -> Iterator[Broke
                         fix="leave it out: a full disk drops its oldest blocks by itself",
                     )
             elif "retention" in key and section == "limits":
-                yield Broken(
+                yield RuleViolation(
                     fields=(path,),
                     rule="a configuration key of Pyroscope 1.15",
                     why="the server stops at a key that it does not know, and restarts for ever.",
@@ -308,10 +308,10 @@ def _server_configuration(configuration: Mapping[str, object]) -> Iterator[Broke
                 )
 
 
-def _arguments(arguments: Mapping[str, object]) -> Iterator[Broken]:
+def _arguments(arguments: Mapping[str, object]) -> Iterator[RuleViolation]:
     for name in _OWNED_ARGUMENTS:
         if name in arguments:
-            yield Broken(
+            yield RuleViolation(
                 fields=(f"values.pyroscope.extraArgs.{name}",),
                 rule="this argument is the product's own",
                 why=f"the agent sends without a tenant to one server on port {PYROSCOPE_PORT}.",
@@ -319,14 +319,14 @@ def _arguments(arguments: Mapping[str, object]) -> Iterator[Broken]:
             )
 
 
-def _annotations(annotations: Mapping[str, object]) -> Iterator[Broken]:
+def _annotations(annotations: Mapping[str, object]) -> Iterator[RuleViolation]:
     known = (*_PRIVATE_LINK_ANNOTATIONS, *_OTHER_ANNOTATIONS)
     for key in annotations:
         prefix, _, name = key.rpartition("/")
         at = f"values.pyroscope.service.annotations.{key}"
         if prefix + "/" == _SERVICE_ANNOTATION and name in _PRIVATE_LINK_ANNOTATIONS:
             fix = _PRIVATE_LINK_ANNOTATIONS[name]
-            yield Broken(
+            yield RuleViolation(
                 fields=(at,),
                 rule="this annotation is the product's own",
                 why="it makes the private link, which the endpoint and the data source rely on.",
@@ -336,7 +336,7 @@ def _annotations(annotations: Mapping[str, object]) -> Iterator[Broken]:
             prefix + "/" != _SERVICE_ANNOTATION or name not in known
         ):
             nearest = _nearest(name, known) or [""]
-            yield Broken(
+            yield RuleViolation(
                 fields=(at,),
                 rule="an annotation that the AKS cloud controller knows",
                 why="the controller ignores one that it does not know, without a word.",
@@ -346,7 +346,7 @@ def _annotations(annotations: Mapping[str, object]) -> Iterator[Broken]:
             )
 
 
-def _texts(value: object, path: str, key: str = "") -> Iterable[Broken]:
+def _texts(value: object, path: str, key: str = "") -> Iterable[RuleViolation]:
     if isinstance(value, list):
         for number, item in enumerate(cast("list[object]", value)):
             yield from _texts(item, f"{path}[{number}]")
@@ -356,7 +356,7 @@ def _texts(value: object, path: str, key: str = "") -> Iterable[Broken]:
         if key not in _STRING_MAPS and not key.endswith("Annotations"):
             yield from _texts(item, at, name)
         elif not isinstance(item, str):
-            yield Broken(
+            yield RuleViolation(
                 fields=(at,),
                 value=item,
                 rule="a text",

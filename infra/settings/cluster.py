@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated
 
-from infra.settings.section import Broken, Section, Text, exactly_one, one_required
+from infra.settings.section import RuleViolation, Section, Text, exactly_one, one_required
 from infra.settings.types import (
     ClusterName,
     KubernetesVersion,
@@ -76,7 +76,7 @@ class ClusterSettings(Section):
     create_namespace: bool = True
     """Make the namespace `gadget` (and delete it last); false: it exists and stays."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing cluster or a new one."""
         yield from exactly_one(
             self,
@@ -87,7 +87,7 @@ class ClusterSettings(Section):
             fix="write `existing: { name: NAME, resourceGroup: GROUP }` or `create: {}`",
         )
         if self.create is not None and not self.create_namespace:
-            yield Broken(
+            yield RuleViolation(
                 fields=("create", "createNamespace"),
                 at="createNamespace",
                 value=False,

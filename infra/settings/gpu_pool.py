@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from infra.settings.section import Broken, Described, Section, refuse
+from infra.settings.section import Described, RuleViolation, Section, refuse
 from infra.settings.types import (
     LABEL_KEY_PATTERN,
     DiskSizeGb,
@@ -50,10 +50,10 @@ class Autoscaling(Section):
     max: NodeCount
     """Most nodes."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """The range is not empty."""
         if self.min > self.max or self.max < 1:
-            yield Broken(
+            yield RuleViolation(
                 fields=("min", "max"),
                 rule=f"min ({self.min}) <= max ({self.max}), and max at least 1",
                 why="AKS refuses the pool.",
@@ -137,10 +137,10 @@ class GpuPoolSettings(Section):
     device_plugin: bool = True
     """Install the NVIDIA device plugin's DaemonSet, without which no pod can ask for a GPU."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """What AKS accepts together."""
         if self.count is not None and self.autoscaling is not None:
-            yield Broken(
+            yield RuleViolation(
                 fields=("count", "autoscaling"),
                 at="count",
                 value=self.count,
@@ -150,7 +150,7 @@ class GpuPoolSettings(Section):
                 fix="leave `count` out: the pool starts with `autoscaling.min` nodes",
             )
         if self.driver is GpuDriver.NONE and self.device_plugin:
-            yield Broken(
+            yield RuleViolation(
                 fields=("driver", "devicePlugin"),
                 at="devicePlugin",
                 value=True,
@@ -160,7 +160,7 @@ class GpuPoolSettings(Section):
                 fix="write `devicePlugin: false`",
             )
         if self.mig_profile is not None and not _MIG_CAPABLE.search(self.vm_size):
-            yield Broken(
+            yield RuleViolation(
                 fields=("migProfile", "vmSize"),
                 at="migProfile",
                 value=self.mig_profile.value,
@@ -170,7 +170,7 @@ class GpuPoolSettings(Section):
                 fix="leave `migProfile` out, or choose e.g. Standard_NC24ads_A100_v4",
             )
         if len(set(self.zones)) < len(self.zones):
-            yield Broken(
+            yield RuleViolation(
                 fields=("zones",),
                 rule="each zone once",
                 why="AKS refuses the pool.",
@@ -179,14 +179,14 @@ class GpuPoolSettings(Section):
         yield from self._broken_taints()
         yield from self._broken_labels()
 
-    def _broken_taints(self) -> Iterable[Broken]:
+    def _broken_taints(self) -> Iterable[RuleViolation]:
         seen: set[tuple[str, str]] = set()
         for number, taint in enumerate(self.taints):
             identity, _, effect = taint.rpartition(":")
             key = identity.partition("=")[0]
             at = f"taints[{number}]"
             if key.startswith(AKS_OWN_PREFIX):
-                yield Broken(
+                yield RuleViolation(
                     fields=(at,),
                     value=taint,
                     rule=f"the prefix {AKS_OWN_PREFIX} is AKS' own",
@@ -194,7 +194,7 @@ class GpuPoolSettings(Section):
                     fix="leave it out: with `spot` its taint and label are added for you",
                 )
             if (key, effect) in seen:
-                yield Broken(
+                yield RuleViolation(
                     fields=(at,),
                     value=taint,
                     rule="each key and effect once",
@@ -203,10 +203,10 @@ class GpuPoolSettings(Section):
                 )
             seen.add((key, effect))
 
-    def _broken_labels(self) -> Iterable[Broken]:
+    def _broken_labels(self) -> Iterable[RuleViolation]:
         for key in self.labels:
             if not re.fullmatch(LABEL_KEY_PATTERN, key):
-                yield Broken(
+                yield RuleViolation(
                     fields=("labels",),
                     value=key,
                     rule="a label's key: an optional DNS prefix with `/`, then at most 63 letters, "
@@ -215,7 +215,7 @@ class GpuPoolSettings(Section):
                     fix="rename the label",
                 )
             elif key.startswith(AKS_OWN_PREFIX):
-                yield Broken(
+                yield RuleViolation(
                     fields=("labels",),
                     value=key,
                     rule=f"the prefix {AKS_OWN_PREFIX} is AKS' own",

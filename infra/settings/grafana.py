@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, WithJsonSchema
 
 from infra.settings.section import (
-    Broken,
     Described,
+    RuleViolation,
     Section,
     Stringified,
     exactly_one,
@@ -83,10 +83,10 @@ class NewGrafana(Section):
     zone_redundancy: bool = False
     """Spread the workspace over zones; a change replaces it."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """Private endpoints need the Standard tier."""
         if self.tier is not GrafanaTier.STANDARD:
-            yield Broken(
+            yield RuleViolation(
                 fields=("tier",),
                 value=self.tier.value,
                 rule="must be Standard",
@@ -115,12 +115,12 @@ class DataSourceSettings(Section):
     adopt: bool = False
     """Take over a source of the wanted name or uid that carries no owner mark or another's."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """The two sources differ."""
         for field in ("name", "uid"):
             value = getattr(self.pyroscope, field)
             if value is not None and value == getattr(self.prometheus, field):
-                yield Broken(
+                yield RuleViolation(
                     fields=(f"pyroscope.{field}", f"prometheus.{field}"),
                     at=f"prometheus.{field}",
                     value=value,
@@ -218,7 +218,7 @@ class GrafanaSettings(Section):
     """Look at data sources, dashboard and approval at every preview, and put back what was changed
     by hand. Whoever previews then needs the rights to read them."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing workspace or a new one; a role once a principal."""
         yield from exactly_one(
             self,
@@ -229,7 +229,7 @@ class GrafanaSettings(Section):
             fix="write `existing: { name: NAME, resourceGroup: GROUP }` or `create: {}`",
         )
         if self.folder is not None and self.folder.lower() == "general":
-            yield Broken(
+            yield RuleViolation(
                 fields=("folder",),
                 value=self.folder,
                 rule="`General` is Grafana's own name for `no folder`",
@@ -240,7 +240,7 @@ class GrafanaSettings(Section):
         for number, assignment in enumerate(self.role_assignments):
             key = (assignment.principal_id.lower(), assignment.role)
             if key in seen:
-                yield Broken(
+                yield RuleViolation(
                     fields=(f"roleAssignments[{number}]",),
                     value=f"{assignment.role.value} for {assignment.principal_id}",
                     rule="each principal and role once",

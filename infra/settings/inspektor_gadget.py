@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from infra.settings.section import Broken, Section, Stringified
+from infra.settings.section import RuleViolation, Section, Stringified
 from infra.settings.types import ExtensionName, ReleaseTrain, Version
 
 PASSTHROUGH_PREFIX = "inspektor-gadget."
@@ -53,10 +53,10 @@ class InspektorGadgetSettings(Section):
     )
     """Send metrics to Azure Monitor: `auto` does where the cluster's metrics add-on is on."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """The version rule and the prefix rule of the extension's settings."""
         if self.version is not None and self.auto_upgrade:
-            yield Broken(
+            yield RuleViolation(
                 fields=("version", "autoUpgrade"),
                 at="version",
                 value=self.version,
@@ -66,14 +66,14 @@ class InspektorGadgetSettings(Section):
             )
         for key in self.settings:
             if (at := f"settings.{key}") and key in _OWNED:
-                yield Broken(
+                yield RuleViolation(
                     fields=(at,),
                     rule="this setting is the product's own",
                     why="two places that set it could disagree.",
                     fix=_OWNED[key],
                 )
             elif not _well_formed(key):
-                yield Broken(
+                yield RuleViolation(
                     fields=(at,),
                     rule=f"a setting's key starts with `{PASSTHROUGH_PREFIX}`, or with "
                     "`gpuObservability.` or `azureMonitor.`",

@@ -60,7 +60,7 @@ def load(sections: Mapping[str, object], secret_sections: Collection[str] = ()) 
         else:
             read[name] = field.get_default()
     for name, section in read.items():
-        faults += _broken_rules(section, Settings.model_fields[name].alias or name, lost)
+        faults += _rule_violations(section, Settings.model_fields[name].alias or name, lost)
     # The sections that could not be read at all have no say in the rules between sections.
     settings = Settings.model_construct(None, **cast("dict[str, Any]", read))
     if len(read) == len(_SECTIONS):
@@ -129,22 +129,22 @@ def _without(value: object, paths: Iterable[Parts]) -> object:
 # --- rules over several values -----------------------------------------------------------------
 
 
-def _broken_rules(section: Section, path: str, lost: Collection[str]) -> Iterator[Fault]:
+def _rule_violations(section: Section, path: str, lost: Collection[str]) -> Iterator[Fault]:
     """The broken rules of a section and of all sections in it."""
     yield from _rules_of(section, path, lost)
     for name, field in type(section).model_fields.items():
         value: object = getattr(section, name)
         at = f"{path}.{field.alias or name}"
         if isinstance(value, Section):
-            yield from _broken_rules(value, at, lost)
+            yield from _rule_violations(value, at, lost)
         elif isinstance(value, list | tuple):
             for number, item in enumerate(cast("list[object]", value)):
                 if isinstance(item, Section):
-                    yield from _broken_rules(item, f"{at}[{number}]", lost)
+                    yield from _rule_violations(item, f"{at}[{number}]", lost)
 
 
 def _rules_of(section: Section, path: str, lost: Collection[str]) -> Iterator[Fault]:
-    for broken in section.broken_rules():
+    for broken in section.rule_violations():
         read = [f"{path}.{field}".lstrip(".") for field in broken.fields]
         if any(_within(place, lost) or _within_any(lost, place) for place in read):
             continue

@@ -6,7 +6,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-from infra.settings.section import Broken, Described, Section, exactly_one, one_required, refuse
+from infra.settings.section import (
+    Described,
+    RuleViolation,
+    Section,
+    exactly_one,
+    one_required,
+    refuse,
+)
 from infra.settings.types import MonitorWorkspaceName, ResourceGroupName
 
 
@@ -67,7 +74,7 @@ class AzureMonitorWorkspaceSettings(Section):
     `false` where they are wired already, for example by `az aks update
     --enable-azure-monitor-metrics` with the same workspace: metrics would be taken in twice."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing workspace or a new one."""
         yield from exactly_one(
             self,
@@ -88,10 +95,10 @@ class PrometheusSettings(Section):
     url: PlainUrl | None = None
     """A Prometheus of your own that Grafana can reach and that needs no credentials."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """At most one source of metrics."""
         if self.azure_monitor_workspace is not None and self.url is not None:
-            yield Broken(
+            yield RuleViolation(
                 fields=("azureMonitorWorkspace", "url"),
                 rule="at most one of `azureMonitorWorkspace` and `url`; both are set",
                 why="the dashboard reads its metrics from one source.",

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field
 from infra.compatibility import DEFAULT_CHART, DEFAULT_SERVER
 from infra.settings.chart_values import broken_values, lookup, with_texts
 from infra.settings.scheduling import broken_scheduling, toleration_texts
-from infra.settings.section import Broken, Section, Text
+from infra.settings.section import RuleViolation, Section, Text
 from infra.settings.types import (
     AddressCount,
     AutoApproval,
@@ -83,18 +83,18 @@ class ChartSettings(Section):
     version: Version = DEFAULT_CHART
     """The chart's version, in quotes."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """One source, and no setting that has no effect on it."""
         given = [field for field in ("oci", "repository", "path") if getattr(self, field)]
         if len(given) > 1:
-            yield Broken(
+            yield RuleViolation(
                 fields=tuple(given),
                 rule=f"one of `oci`, `repository` and `path`; {' and '.join(given)} are set",
                 why="the chart comes from one place.",
                 fix="leave the others out; with none the public chart is used",
             )
         if self.repository is None and "name" in self.model_fields_set:
-            yield Broken(
+            yield RuleViolation(
                 fields=("name", "repository"),
                 at="name",
                 value=self.name,
@@ -144,10 +144,10 @@ class PrivateLinkSettings(Section):
     fqdns: Sequence[Fqdn] = ()
     """Host names that the Private Link Service announces."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """What the AKS cloud controller and Azure accept together."""
         if not self.visibility:
-            yield Broken(
+            yield RuleViolation(
                 fields=("visibility",),
                 rule="at least one entry",
                 why="an empty list leaves only those with rights on the link; Grafana's endpoint, "
@@ -155,14 +155,14 @@ class PrivateLinkSettings(Section):
                 fix='leave it out for ["*"]: connections still wait for an approval',
             )
         if "*" in self.visibility and len(self.visibility) > 1:
-            yield Broken(
+            yield RuleViolation(
                 fields=("visibility",),
                 rule="`*` alone, or subscriptions alone",
                 why="`*` includes every subscription; which of the two is meant is unclear.",
                 fix='write ["*"], or leave `*` out',
             )
         if self.auto_approval and "*" not in self.visibility:
-            yield Broken(
+            yield RuleViolation(
                 fields=("autoApproval", "visibility"),
                 at="autoApproval",
                 rule='auto-approval works only with visibility ["*"]',
@@ -170,7 +170,7 @@ class PrivateLinkSettings(Section):
                 fix="leave `visibility` out, or leave `autoApproval` out",
             )
         if len(self.addresses) > (count := self.address_count or 1):
-            yield Broken(
+            yield RuleViolation(
                 fields=("addresses", "addressCount"),
                 at="addresses",
                 rule=f"not more addresses ({len(self.addresses)}) than `addressCount` ({count})",
@@ -178,7 +178,7 @@ class PrivateLinkSettings(Section):
                 fix=f"write addressCount: {len(self.addresses)}, or fewer addresses",
             )
         if len(set(self.addresses)) < len(self.addresses):
-            yield Broken(
+            yield RuleViolation(
                 fields=("addresses",),
                 rule="each address once",
                 why="Azure refuses the private link.",
@@ -212,7 +212,7 @@ class PyroscopeSettings(Section):
     """Further chart values, merged deeply under those the product owns. In annotations and labels
     `true` is read as the text `"true"`."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """Chart values, scheduling and the disk's size."""
         yield from broken_values(self.values)
         yield from broken_scheduling(self.resources, self.tolerations, self.affinity)
@@ -221,7 +221,7 @@ class PyroscopeSettings(Section):
             free = lookup(self.values, "pyroscope.structuredConfig.pyroscopedb.min_free_disk_gb")
             least = SMALLEST_DISK_GIB if free is None else 1
             if gibibytes < least:
-                yield Broken(
+                yield RuleViolation(
                     fields=("storage.disk.size",),
                     value=disk.size,
                     rule=f"at least {least}Gi",

@@ -6,7 +6,7 @@ Only what Kubernetes refuses for its form; whether a node fits is the scheduler'
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from infra.settings.section import Broken, as_mapping, stringified
+from infra.settings.section import RuleViolation, as_mapping, stringified
 
 QUANTITY_PATTERN = r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?"
 """A quantity of a pod's resources, such as ``500m`` or ``4Gi``."""
@@ -26,7 +26,7 @@ def broken_scheduling(
     resources: Mapping[str, object],
     tolerations: Sequence[Mapping[str, object]],
     affinity: Mapping[str, object],
-) -> Iterable[Broken]:
+) -> Iterable[RuleViolation]:
     """The rules that do not hold; paths are relative to the section."""
     yield from _pod_fields("resources", resources, ("requests", "limits", "claims"))
     yield from _quantities(resources)
@@ -38,10 +38,12 @@ def broken_scheduling(
         yield from _choices(at, toleration)
 
 
-def _pod_fields(at: str, value: Mapping[str, object], known: tuple[str, ...]) -> Iterable[Broken]:
+def _pod_fields(
+    at: str, value: Mapping[str, object], known: tuple[str, ...]
+) -> Iterable[RuleViolation]:
     for key in value:
         if key not in known:
-            yield Broken(
+            yield RuleViolation(
                 fields=(f"{at}.{key}",),
                 rule=f"one of {', '.join(known)}",
                 why="Kubernetes refuses the pod, or ignores the key.",
@@ -49,11 +51,11 @@ def _pod_fields(at: str, value: Mapping[str, object], known: tuple[str, ...]) ->
             )
 
 
-def _quantities(resources: Mapping[str, object]) -> Iterable[Broken]:
+def _quantities(resources: Mapping[str, object]) -> Iterable[RuleViolation]:
     for kind in ("requests", "limits"):
         for name, quantity in (as_mapping(resources.get(kind)) or {}).items():
             if isinstance(quantity, bool) or not re.fullmatch(QUANTITY_PATTERN, str(quantity)):
-                yield Broken(
+                yield RuleViolation(
                     fields=(f"resources.{kind}.{name}",),
                     value=quantity,
                     rule="a Kubernetes quantity, such as 500m or 4Gi",
@@ -68,10 +70,10 @@ _TOLERATION_CHOICES = {
 }
 
 
-def _choices(at: str, toleration: Mapping[str, object]) -> Iterable[Broken]:
+def _choices(at: str, toleration: Mapping[str, object]) -> Iterable[RuleViolation]:
     for key, known in _TOLERATION_CHOICES.items():
         if key in toleration and toleration[key] not in known:
-            yield Broken(
+            yield RuleViolation(
                 fields=(f"{at}.{key}",),
                 value=toleration[key],
                 rule=f"one of {', '.join(known)}",

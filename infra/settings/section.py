@@ -1,8 +1,8 @@
 """How a part of the configuration is written down: closed sections, and types that carry a rule.
 
 A rule about one value is a type (:class:`Text`, :class:`Whole` in an ``Annotated``); a rule about
-several values of a section is a :class:`Broken` that the section's ``broken_rules`` yields. Both
-name the rule, the consequence and the fix, which the loader turns into faults.
+several values of a section is a :class:`RuleViolation` that the section's ``rule_violations``
+yields. Both name the rule, the consequence and the fix, which the loader turns into faults.
 """
 
 import re
@@ -20,7 +20,7 @@ RULE_ERROR = "rule"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Broken:
+class RuleViolation:
     """A rule over several values of one section that does not hold.
 
     ``fields`` are the values it read, as the stack file spells them, relative to the section; where
@@ -57,7 +57,7 @@ class Section(BaseModel):
         use_attribute_docstrings=True,
     )
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """The rules over several values that do not hold here."""
         return ()
 
@@ -190,12 +190,14 @@ def one_required(one: str, other: str) -> ConfigDict:
     return ConfigDict(json_schema_extra={"oneOf": [{"required": [one]}, {"required": [other]}]})
 
 
-def exactly_one(section: Section, one: str, other: str, *, why: str, fix: str) -> Iterable[Broken]:
-    """Broken unless exactly one of the two fields, in camelCase, is set."""
+def exactly_one(
+    section: Section, one: str, other: str, *, why: str, fix: str
+) -> Iterable[RuleViolation]:
+    """A violation unless exactly one of the two fields, in camelCase, is set."""
     values = [getattr(section, one), getattr(section, other)]
     if sum(value is not None for value in values) != 1:
         found = "both are set" if values[0] is not None else "neither is set"
-        yield Broken(
+        yield RuleViolation(
             fields=(one, other),
             rule=f"exactly one of `{one}` and `{other}`; {found}",
             why=why,

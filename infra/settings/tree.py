@@ -10,7 +10,7 @@ from infra.settings.grafana import GrafanaSettings
 from infra.settings.inspektor_gadget import InspektorGadgetSettings
 from infra.settings.prometheus import PrometheusSettings
 from infra.settings.pyroscope import PyroscopeSettings
-from infra.settings.section import Broken, Section
+from infra.settings.section import RuleViolation, Section
 
 SYSTEM_POOL_NAME = "system"
 """Name of the one pool that comes with a cluster the stack makes."""
@@ -34,14 +34,14 @@ class Settings(Section):
     prometheus: PrometheusSettings = PrometheusSettings()
     """Where the agent's metrics are read from."""
 
-    def broken_rules(self) -> Iterable[Broken]:
+    def rule_violations(self) -> Iterable[RuleViolation]:
         """The rules between sections; paths start with the section."""
         yield from self._compatibility()
         yield from self._resource_group()
         yield from self._new_cluster()
         yield from self._own_visibility()
 
-    def _compatibility(self) -> Iterable[Broken]:
+    def _compatibility(self) -> Iterable[RuleViolation]:
         if self.pyroscope.allow_incompatible_server:
             return
         chart = self.pyroscope.chart
@@ -57,7 +57,7 @@ class Settings(Section):
             agent=self.inspektor_gadget.version,
         ):
             at, value = places[conflict.part]
-            yield Broken(
+            yield RuleViolation(
                 fields=(at, "pyroscope.allowIncompatibleServer"),
                 at=at,
                 value=value,
@@ -67,10 +67,10 @@ class Settings(Section):
                 "gpuobs:pyroscope: { allowIncompatibleServer: true })",
             )
 
-    def _resource_group(self) -> Iterable[Broken]:
+    def _resource_group(self) -> Iterable[RuleViolation]:
         group = self.azure.resource_group
         if self.cluster.create is not None and group is None:
-            yield Broken(
+            yield RuleViolation(
                 fields=("azure.resourceGroup", "cluster.create"),
                 at="azure.resourceGroup",
                 rule="needed with `cluster: { create: ... }`",
@@ -83,7 +83,7 @@ class Settings(Section):
             and self.azure.location is None
             and self.cluster.create is not None
         ):
-            yield Broken(
+            yield RuleViolation(
                 fields=("azure.location", "azure.resourceGroup", "cluster.create"),
                 at="azure.location",
                 rule="needed where both the resource group and the cluster are made",
@@ -91,11 +91,11 @@ class Settings(Section):
                 fix="write gpuobs:azure: { location: westeurope }, or another region with GPUs",
             )
 
-    def _new_cluster(self) -> Iterable[Broken]:
+    def _new_cluster(self) -> Iterable[RuleViolation]:
         if self.cluster.create is None or not self.gpu_pool.enabled:
             return
         if self.gpu_pool.name == SYSTEM_POOL_NAME:
-            yield Broken(
+            yield RuleViolation(
                 fields=("gpuPool.name", "cluster.create"),
                 at="gpuPool.name",
                 value=self.gpu_pool.name,
@@ -104,7 +104,7 @@ class Settings(Section):
                 fix="choose another name, e.g. gpu",
             )
         if self.gpu_pool.subnet_id is not None:
-            yield Broken(
+            yield RuleViolation(
                 fields=("gpuPool.subnetId", "cluster.create"),
                 at="gpuPool.subnetId",
                 value=self.gpu_pool.subnet_id,
@@ -113,10 +113,10 @@ class Settings(Section):
                 fix="leave it out",
             )
 
-    def _own_visibility(self) -> Iterable[Broken]:
+    def _own_visibility(self) -> Iterable[RuleViolation]:
         own = (self.azure.subscription_id or "").lower()
         if own and [entry.lower() for entry in self.pyroscope.private_link.visibility] == [own]:
-            yield Broken(
+            yield RuleViolation(
                 fields=("pyroscope.privateLink.visibility", "azure.subscriptionId"),
                 at="pyroscope.privateLink.visibility",
                 rule="not your own subscription alone",

@@ -99,7 +99,7 @@ class ArmService:
         if operation is not None:
             kind = self._types.get(operation.handler.removeprefix("arm:").lower())
             if kind is not None:
-                return kind.style.poll(
+                return kind.long_running.poll(
                     self._world, operation, f"{request.path}?api-version={version}"
                 )
         found = subscription.answer(self._world, request, principal)

@@ -17,7 +17,7 @@ POLL_SECONDS = 10
 
 
 @dataclass(frozen=True)
-class Style:
+class LongRunningOperation:
     """The form of one provider."""
 
     name: str
@@ -119,12 +119,12 @@ class Style:
         return "InProgress"
 
 
-DASHBOARD = Style("dashboard")
-EXTENSION = Style("extension")
-CONTAINER_SERVICE = Style("container-service")
-NETWORK = Style("network")
-MONITOR = Style("monitor")
-RESOURCES = Style("resources")
+DASHBOARD = LongRunningOperation("dashboard")
+EXTENSION = LongRunningOperation("extension")
+CONTAINER_SERVICE = LongRunningOperation("container-service")
+NETWORK = LongRunningOperation("network")
+MONITOR = LongRunningOperation("monitor")
+RESOURCES = LongRunningOperation("resources")
 
 
 def accepted(headers: dict[str, str]) -> Response:

@@ -15,7 +15,7 @@ from typing import ClassVar
 from simulator.arm import schema
 from simulator.arm.errors import ArmError, bad_request, group_not_found, not_found
 from simulator.arm.ids import ResourceId, group_of, parse_text
-from simulator.arm.polling import RESOURCES, Style
+from simulator.arm.polling import RESOURCES, LongRunningOperation
 from simulator.clock import timestamp
 from simulator.http import NULL_BODY, Request, Response
 from simulator.values import JsonObject, as_object, as_text, clone_object, merge_patch
@@ -45,7 +45,7 @@ class ResourceType:
     versions: ClassVar[tuple[str, ...]]
     schema: ClassVar[schema.Field]
     name_pattern: ClassVar[str] = r".{1,260}"
-    style: ClassVar[Style] = RESOURCES
+    long_running: ClassVar[LongRunningOperation] = RESOURCES
     synchronous: ClassVar[frozenset[str]] = frozenset()
     """The methods, of PUT and DELETE, that are done when they answer."""
     create_seconds: ClassVar[float] = 0
@@ -273,7 +273,7 @@ class ResourceType:
 
     def delete_body(self) -> object:
         """The body of an accepted delete."""
-        return NULL_BODY if self.style.name == "dashboard" else None
+        return NULL_BODY if self.long_running.name == "dashboard" else None
 
     def deleted_body(self, shown: JsonObject) -> object:
         """The body of a synchronous delete."""
@@ -285,7 +285,7 @@ class ResourceType:
             f"/providers/{self.type.split('/')[0]}/locations/"
             f"{self.location(resource).upper()}/operationStatuses/{operation.id}"
         )
-        return self.style.headers(
+        return self.long_running.headers(
             self.world, operation, resource.id, self.location(resource), call.version
         )
 

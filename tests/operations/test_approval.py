@@ -47,7 +47,7 @@ def link_id(azure: Azure) -> str:
 def observe(operations: Operations, request: ApprovalRequest) -> tuple[str, JsonObject]:
     asked = {"approval": request.model_dump(by_alias=True)}
     answer = operations.succeed(Verb.OBSERVE, asked).answer
-    return as_text(as_object(answer["tokens"])["approval"]), answer
+    return as_text(as_object(answer["revisions"])["approval"]), answer
 
 
 @pytest.mark.handles("address-read-before-refresh")
@@ -391,14 +391,14 @@ def test_with_real_latencies_every_step_is_waited_for(
 
 
 class TestObserving:
-    """The approval's token: stable while the approval is in force, another one when it is not."""
+    """The approval's revision: stable while the approval is in force, then another one."""
 
     def test_an_approval_in_force_answers_the_token_it_was_given(
         self, operations: Operations, link_id: str
     ) -> None:
-        token, _ = observe(operations, request_for(link_id))
-        operations.succeed(APPROVE, request_for(link_id), observed=token)
-        assert [observe(operations, request_for(link_id))[0] for _ in range(2)] == [token] * 2
+        revision, _ = observe(operations, request_for(link_id))
+        operations.succeed(APPROVE, request_for(link_id), observed=revision)
+        assert [observe(operations, request_for(link_id))[0] for _ in range(2)] == [revision] * 2
 
     def test_a_pending_connection_answers_another_token_each_time(
         self, operations: Operations, link_id: str
@@ -411,27 +411,27 @@ class TestObserving:
     def test_an_approval_withdrawn_by_hand_answers_another_token(
         self, azure: Azure, operations: Operations, link_id: str, state: str
     ) -> None:
-        token, _ = observe(operations, request_for(link_id))
-        operations.succeed(APPROVE, request_for(link_id), observed=token)
+        revision, _ = observe(operations, request_for(link_id))
+        operations.succeed(APPROVE, request_for(link_id), observed=revision)
         azure.set_state(link_id, state, "withdrawn")
-        assert observe(operations, request_for(link_id))[0] != token
+        assert observe(operations, request_for(link_id))[0] != revision
 
     def test_an_endpoint_deleted_by_hand_answers_another_token(
         self, azure: Azure, operations: Operations, link_id: str
     ) -> None:
-        token, _ = observe(operations, request_for(link_id))
-        operations.succeed(APPROVE, request_for(link_id), observed=token)
+        revision, _ = observe(operations, request_for(link_id))
+        operations.succeed(APPROVE, request_for(link_id), observed=revision)
         azure.arm("DELETE", f"{GRAFANA_ID}/managedPrivateEndpoints/p-dev", "2025-08-01")
         found, answer = observe(operations, request_for(link_id))
-        assert found != token
+        assert found != revision
         assert answer["problems"] == []
 
     def test_an_approval_given_by_hand_settles_on_one_token(
         self, azure: Azure, operations: Operations, link_id: str
     ) -> None:
         azure.set_state(link_id, "Approved", "ok")
-        token, _ = observe(operations, request_for(link_id))
-        operations.succeed(APPROVE, request_for(link_id), observed=token)
+        revision, _ = observe(operations, request_for(link_id))
+        operations.succeed(APPROVE, request_for(link_id), observed=revision)
         settled, _ = observe(operations, request_for(link_id))
         operations.succeed(APPROVE, request_for(link_id), observed=settled)
         assert observe(operations, request_for(link_id))[0] == settled

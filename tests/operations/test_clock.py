@@ -1,4 +1,4 @@
-"""Waiting: deadlines, patience, advice of services, and what is said meanwhile."""
+"""Waiting: deadlines, give_up_after, advice of services, and what is said meanwhile."""
 
 from collections.abc import Callable, Iterator
 
@@ -18,12 +18,12 @@ def not_yet(
 
 
 def raising(errors: Iterator[OperationError]) -> Callable[[], str]:
-    def look() -> str:
+    def probe() -> str:
         for error in errors:
             raise error
         return "found"
 
-    return look
+    return probe
 
 
 def forever(error: Callable[[], OperationError]) -> Iterator[OperationError]:
@@ -33,13 +33,13 @@ def forever(error: Callable[[], OperationError]) -> Iterator[OperationError]:
 
 def test_an_answer_ends_the_wait() -> None:
     clock = Clock(scale=0)
-    assert clock.wait_for(raising(iter([not_yet()] * 5)), what="it", within=900) == "found"
+    assert clock.poll(raising(iter([not_yet()] * 5)), what="it", within=900) == "found"
 
 
 def test_an_error_that_time_does_not_mend_ends_the_wait() -> None:
     error = OperationError(ExitCode.CONFLICT, "taken")
     with pytest.raises(OperationError) as raised:
-        Clock(scale=0).wait_for(raising(iter([not_yet(), error])), what="it", within=900)
+        Clock(scale=0).poll(raising(iter([not_yet(), error])), what="it", within=900)
     assert raised.value is error
 
 
@@ -53,13 +53,13 @@ def test_no_advice_of_a_service_stretches_a_deadline(
     clock = Clock(scale=0)
     calls = 0
 
-    def look() -> None:
+    def probe() -> None:
         nonlocal calls
         calls += 1
         raise not_yet(ExitCode.BUSY, advice[calls % len(advice)])
 
     with pytest.raises(OperationError) as raised:
-        clock.wait_for(look, what="it", within=within, quiet=True)
+        clock.poll(probe, what="it", within=within, quiet=True)
     assert raised.value.kind is ExitCode.BUSY
     # What is slept adds up to the deadline; the looks themselves take next to nothing.
     assert clock.now() == pytest.approx(within, abs=2)
@@ -67,16 +67,14 @@ def test_no_advice_of_a_service_stretches_a_deadline(
 
 def test_the_advice_of_a_service_is_followed() -> None:
     clock = Clock(scale=0)
-    clock.wait_for(raising(iter([not_yet(ExitCode.BUSY, 42)])), what="it", within=900)
+    clock.poll(raising(iter([not_yet(ExitCode.BUSY, 42)])), what="it", within=900)
     assert clock.now() == pytest.approx(42, abs=1)
 
 
 def test_a_kind_of_failure_is_waited_through_only_as_long_as_its_patience() -> None:
     clock = Clock(scale=0)
     with pytest.raises(OperationError) as raised:
-        clock.wait_for(
-            raising(forever(lambda: not_yet(ExitCode.UNREACHABLE))), what="it", within=900
-        )
+        clock.poll(raising(forever(lambda: not_yet(ExitCode.UNREACHABLE))), what="it", within=900)
     assert raised.value.kind is ExitCode.UNREACHABLE
     assert clock.now() == pytest.approx(120, abs=2)
 
@@ -84,8 +82,8 @@ def test_a_kind_of_failure_is_waited_through_only_as_long_as_its_patience() -> N
 def test_what_is_not_waited_for_at_all_is_told_as_it_is() -> None:
     error = OperationError(ExitCode.FORBIDDEN, "refused", transient=True)
     with pytest.raises(OperationError) as raised:
-        Clock(scale=0).wait_for(
-            raising(iter([error])), what="it", within=900, patience={ExitCode.FORBIDDEN: 0.0}
+        Clock(scale=0).poll(
+            raising(iter([error])), what="it", within=900, give_up_after={ExitCode.FORBIDDEN: 0.0}
         )
     assert raised.value is error
 
@@ -93,13 +91,13 @@ def test_what_is_not_waited_for_at_all_is_told_as_it_is() -> None:
 def test_patience_counts_failures_in_a_row() -> None:
     clock = Clock(scale=0)
     kinds = [ExitCode.UNREACHABLE, ExitCode.NOT_FOUND] * 25
-    clock.wait_for(raising(not_yet(kind) for kind in kinds), what="it", within=900)
+    clock.poll(raising(not_yet(kind) for kind in kinds), what="it", within=900)
     assert clock.now() > 120
 
 
 def test_on_expiry_the_message_says_for_how_long_and_what_was_last_seen() -> None:
     with pytest.raises(OperationError) as raised:
-        Clock(scale=0).wait_for(raising(forever(not_yet)), what="the thing", within=60)
+        Clock(scale=0).poll(raising(forever(not_yet)), what="the thing", within=60)
     assert_says(str(raised.value), ["the thing", "after 60 s", "last seen: not there."])
 
 
@@ -107,7 +105,7 @@ def test_progress_says_what_is_waited_for_and_last_seen_but_not_at_every_look(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with pytest.raises(OperationError):
-        Clock(scale=0).wait_for(raising(forever(not_yet)), what="the thing", within=300)
+        Clock(scale=0).poll(raising(forever(not_yet)), what="the thing", within=300)
     lines = capsys.readouterr().err.splitlines()
     assert_says(lines[0], ["waiting for the thing ... 0 s", "last seen: not there"])
     assert 5 <= len(lines) <= 25
@@ -115,7 +113,7 @@ def test_progress_says_what_is_waited_for_and_last_seen_but_not_at_every_look(
 
 def test_a_change_of_what_is_seen_is_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     errors = [OperationError(ExitCode.BUSY, text, transient=True) for text in "aab"]
-    Clock(scale=0).wait_for(raising(iter(errors)), what="it", within=60)
+    Clock(scale=0).poll(raising(iter(errors)), what="it", within=60)
     assert [line[-1] for line in capsys.readouterr().err.splitlines()] == ["a", "b"]
 
 

@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from operations import credentials
-from operations.credentials import KeptTokens, Timeouts, credential
+from operations.credentials import CachingCredential, Timeouts, credential
 
 TIMEOUTS: Timeouts = {"connection_timeout": 1.0, "read_timeout": 1.0, "retry_total": 0}
 PRINCIPAL = {
@@ -169,7 +169,7 @@ class Counted:
 
 def test_many_calls_at_once_ask_for_one_token_a_scope() -> None:
     source = Counted(3600)
-    kept = KeptTokens(source)
+    kept = CachingCredential(source)
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(kept.get_token, ["scope-0", "scope-1"] * 8))
     assert sorted(source.asked) == ["scope-0", "scope-1"]
@@ -178,12 +178,12 @@ def test_many_calls_at_once_ask_for_one_token_a_scope() -> None:
 
 def test_a_token_that_ends_soon_is_asked_for_anew() -> None:
     source = Counted(200)
-    kept = KeptTokens(source)
+    kept = CachingCredential(source)
     assert kept.get_token("scope").token != kept.get_token("scope").token
 
 
 def test_a_challenge_is_answered_with_a_new_token_which_is_then_kept() -> None:
-    kept = KeptTokens(Counted(3600))
+    kept = CachingCredential(Counted(3600))
     old = kept.get_token("scope")
     new = kept.get_token("scope", claims="{}")
     assert new != old

@@ -70,9 +70,9 @@ def test_applying_the_same_revision_again_makes_no_new_version(
 ) -> None:
     request = in_folder(azure)
     asked = {"dashboards": {"one": request.model_dump(by_alias=True)}}
-    tokens = as_object(operations.succeed(Verb.OBSERVE, asked).answer["tokens"])
+    revisions = as_object(operations.succeed(Verb.OBSERVE, asked).answer["revisions"])
     for _ in range(2):
-        operations.succeed(APPLY, request, observed=as_text(tokens["one"]))
+        operations.succeed(APPLY, request, observed=as_text(revisions["one"]))
     assert len(versions(azure)) == 1
 
 

@@ -86,12 +86,12 @@ def test_applying_the_same_revision_again_writes_nothing(
 ) -> None:
     observed = operations.succeed(
         Verb.OBSERVE, {"dataSources": {"one": pyroscope(azure).model_dump(by_alias=True)}}
-    ).answer["tokens"]
-    token = str(as_object(observed)["one"])
-    operations.succeed(APPLY, pyroscope(azure), observed=token)
+    ).answer["revisions"]
+    revision = str(as_object(observed)["one"])
+    operations.succeed(APPLY, pyroscope(azure), observed=revision)
     version = azure.source("local-pyroscope").get("version")
     azure.fault("PUT|POST|DELETE", ".*", {"status": 500}, service="grafana", count=None)
-    operations.succeed(APPLY, pyroscope(azure), observed=token)
+    operations.succeed(APPLY, pyroscope(azure), observed=revision)
     azure.settings(faults=[])
     assert azure.source("local-pyroscope").get("version") == version
 

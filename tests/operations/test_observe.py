@@ -1,4 +1,4 @@
-"""Observing: an object keeps its token while it is as requested, and no longer."""
+"""Observing: an object keeps its revision while it is as requested, and no longer."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from contract.messages.base import Verb
 from contract.messages.drift import ObserveRequest
 from contract.messages.grafana import DashboardRequest, DataSourceRequest, Owner
 from operations.errors import ExitCode
-from operations.session import fresh_token, is_token_of
+from operations.session import fresh_revision, is_revision_of
 from simulator.values import JsonObject, as_object, as_text, texts
 from tests.operations.conftest import CLUSTER_ID, GRAFANA_ID, Azure, Operations, assert_says
 
@@ -52,45 +52,45 @@ def asked(azure: Azure, **changes: Any) -> ObserveRequest:
     return request.model_copy(update=changes)
 
 
-def tokens(operations: Operations, request: ObserveRequest) -> dict[str, str]:
+def revisions(operations: Operations, request: ObserveRequest) -> dict[str, str]:
     answer = operations.succeed(Verb.OBSERVE, request).answer
     assert answer["problems"] == [], answer
-    return {name: as_text(token) for name, token in as_object(answer["tokens"]).items()}
+    return {name: as_text(revision) for name, revision in as_object(answer["revisions"]).items()}
 
 
 def settle(azure: Azure, operations: Operations) -> dict[str, str]:
-    """Observe and apply, as an update does; the tokens."""
-    found = tokens(operations, asked(azure))
+    """Observe and apply, as an update does; the revisions."""
+    found = revisions(operations, asked(azure))
     operations.succeed(Verb.APPLY_DATA_SOURCE, source(azure), observed=found["pyroscope"])
     operations.succeed(Verb.APPLY_DASHBOARD, dashboard(azure), observed=found["dashboard"])
     return found
 
 
-def test_what_does_not_exist_yet_has_a_fresh_token_each_time_and_is_no_problem(
+def test_what_does_not_exist_yet_has_a_fresh_revision_each_time_and_is_no_problem(
     azure: Azure, operations: Operations
 ) -> None:
-    first, second = (tokens(operations, asked(azure)) for _ in range(2))
+    first, second = (revisions(operations, asked(azure)) for _ in range(2))
     assert first.keys() == {"pyroscope", "dashboard"}
     assert not set(first.values()) & set(second.values())
 
 
 def test_a_token_tells_its_request(azure: Azure, operations: Operations) -> None:
-    found = tokens(operations, asked(azure))
-    assert is_token_of(found["pyroscope"], source(azure))
-    assert not is_token_of(found["pyroscope"], source(azure, name="other"))
-    assert is_token_of(found["dashboard"], dashboard(azure))
+    found = revisions(operations, asked(azure))
+    assert is_revision_of(found["pyroscope"], source(azure))
+    assert not is_revision_of(found["pyroscope"], source(azure, name="other"))
+    assert is_revision_of(found["dashboard"], dashboard(azure))
 
 
 def test_what_was_applied_keeps_its_tokens(azure: Azure, operations: Operations) -> None:
     settled = settle(azure, operations)
     for _ in range(2):
-        assert tokens(operations, asked(azure)) == settled
+        assert revisions(operations, asked(azure)) == settled
 
 
 def test_observing_changes_nothing(azure: Azure, operations: Operations) -> None:
     settle(azure, operations)
     before = {key: value for key, value in azure.inspect().items() if key != "calls"}
-    tokens(operations, asked(azure))
+    revisions(operations, asked(azure))
     assert {key: value for key, value in azure.inspect().items() if key != "calls"} == before
 
 
@@ -100,11 +100,11 @@ def test_a_source_deleted_by_hand_has_another_token_and_the_dashboard_keeps_its_
 ) -> None:
     settled = settle(azure, operations)
     azure.in_grafana("DELETE", SOURCE_PATH)
-    found = tokens(operations, asked(azure))
+    found = revisions(operations, asked(azure))
     assert found["pyroscope"] != settled["pyroscope"]
     assert found["dashboard"] == settled["dashboard"]
     operations.succeed(Verb.APPLY_DATA_SOURCE, source(azure), observed=found["pyroscope"])
-    assert tokens(operations, asked(azure)) == found
+    assert revisions(operations, asked(azure)) == found
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_a_source_edited_by_hand_has_another_token_until_it_is_put_back(
     edited = as_object(azure.in_grafana("GET", SOURCE_PATH))
     assert all(edited[key] == value for key, value in edit.items()), "the edit did not take"
     ours = "jsonData" not in edit
-    found = tokens(operations, asked(azure))
+    found = revisions(operations, asked(azure))
     assert found["pyroscope"] != settled["pyroscope"]
     if ours:
         operations.succeed(Verb.APPLY_DATA_SOURCE, source(azure), observed=found["pyroscope"])
-        assert tokens(operations, asked(azure)) == found
+        assert revisions(operations, asked(azure)) == found
 
 
 def test_a_key_that_grafana_adds_by_itself_is_no_drift(
@@ -140,7 +140,7 @@ def test_a_key_that_grafana_adds_by_itself_is_no_drift(
     live = as_object(azure.in_grafana("GET", SOURCE_PATH))
     data = {**as_object(live["jsonData"]), "pdcInjected": False}
     azure.in_grafana("PUT", SOURCE_PATH, {**live, "jsonData": data, "basicAuth": False})
-    assert tokens(operations, asked(azure)) == settled
+    assert revisions(operations, asked(azure)) == settled
 
 
 def test_a_dashboard_deleted_by_hand_has_another_token(
@@ -148,7 +148,7 @@ def test_a_dashboard_deleted_by_hand_has_another_token(
 ) -> None:
     settled = settle(azure, operations)
     azure.in_grafana("DELETE", DASHBOARD_PATH)
-    assert tokens(operations, asked(azure))["dashboard"] != settled["dashboard"]
+    assert revisions(operations, asked(azure))["dashboard"] != settled["dashboard"]
 
 
 @pytest.mark.parametrize("message", ["", "my edit", "gpuobs", "restored from gpuobs"])
@@ -167,10 +167,10 @@ def test_a_dashboard_edited_by_hand_has_another_token_until_it_is_put_back(
             "message": message,
         },
     )
-    found = tokens(operations, asked(azure))
+    found = revisions(operations, asked(azure))
     assert found["dashboard"] != settled["dashboard"]
     operations.succeed(Verb.APPLY_DASHBOARD, dashboard(azure), observed=found["dashboard"])
-    assert tokens(operations, asked(azure)) == found
+    assert revisions(operations, asked(azure)) == found
 
 
 def test_no_folder_that_grafana_calls_general_is_no_folder(
@@ -179,12 +179,12 @@ def test_no_folder_that_grafana_calls_general_is_no_folder(
     request = ObserveRequest(
         dashboards={"dashboard": dashboard(azure, folder_uid=None, folder_title=None)}
     )
-    settled = tokens(operations, request)["dashboard"]
+    settled = revisions(operations, request)["dashboard"]
     wanted = request.dashboards["dashboard"]
     operations.succeed(Verb.APPLY_DASHBOARD, wanted, observed=settled)
     patch = {"meta": {"folderUid": "general"}}
     azure.fault("GET", f".*{DASHBOARD_PATH}", {"patch": patch}, count=None)
-    assert tokens(operations, request)["dashboard"] == settled
+    assert revisions(operations, request)["dashboard"] == settled
 
 
 def test_a_dashboard_moved_to_another_folder_has_another_token(
@@ -195,7 +195,7 @@ def test_a_dashboard_moved_to_another_folder_has_another_token(
     message = f"gpuobs {settled['dashboard']}"
     body = {"dashboard": live, "folderUid": "", "overwrite": True, "message": message}
     azure.in_grafana("POST", "/api/dashboards/db", body)
-    assert tokens(operations, asked(azure))["dashboard"] != settled["dashboard"]
+    assert revisions(operations, asked(azure))["dashboard"] != settled["dashboard"]
 
 
 def test_a_changed_request_is_never_in_sync_with_what_an_older_one_made(
@@ -207,14 +207,14 @@ def test_a_changed_request_is_never_in_sync_with_what_an_older_one_made(
         data_sources={"pyroscope": source(azure, json_data={})},
         dashboards={"dashboard": dashboard(azure, dashboard={"title": "New"})},
     )
-    found = tokens(operations, changed)
+    found = revisions(operations, changed)
     assert not set(found.values()) & set(settled.values())
 
 
 def test_numbers_that_the_engine_made_floats_are_the_same_request(azure: Azure) -> None:
     whole = dashboard(azure, dashboard={"title": "x", "panels": [{"id": 1}]})
     floats = dashboard(azure, dashboard={"panels": [{"id": 1.0}], "title": "x"})
-    assert is_token_of(fresh_token(whole), floats)
+    assert is_revision_of(fresh_revision(whole), floats)
 
 
 def test_two_stacks_on_one_grafana_neither_see_nor_touch_each_others_objects(
@@ -227,10 +227,10 @@ def test_two_stacks_on_one_grafana_neither_see_nor_touch_each_others_objects(
     )
     operations.succeed(Verb.APPLY_DATA_SOURCE, prod_source)
     operations.succeed(Verb.APPLY_DASHBOARD, prod_dashboard)
-    assert tokens(operations, asked(azure)) == dev
+    assert revisions(operations, asked(azure)) == dev
     operations.succeed(Verb.DELETE_DATA_SOURCE, prod_source)
     operations.succeed(Verb.DELETE_DASHBOARD, prod_dashboard)
-    assert tokens(operations, asked(azure)) == dev
+    assert revisions(operations, asked(azure)) == dev
     assert azure.source("pyroscope-dev")
     assert not azure.source("pyroscope-prod")
 
@@ -241,7 +241,7 @@ def test_an_object_that_passed_into_other_hands_has_another_token(
     settled = settle(azure, operations)
     operations.succeed(Verb.APPLY_DATA_SOURCE, source(azure, owner=PROD, adopt=True))
     operations.succeed(Verb.APPLY_DASHBOARD, dashboard(azure, owner=PROD, adopt=True))
-    assert not set(tokens(operations, asked(azure)).values()) & set(settled.values())
+    assert not set(revisions(operations, asked(azure)).values()) & set(settled.values())
 
 
 @pytest.mark.parametrize(
@@ -253,13 +253,13 @@ def test_an_object_that_passed_into_other_hands_has_another_token(
     ],
     ids=["forbidden", "failing", "dropped"],
 )
-def test_what_cannot_be_read_is_a_sentence_and_a_fresh_token_and_leaves_the_rest_alone(
+def test_what_cannot_be_read_is_a_sentence_and_a_fresh_revision_and_leaves_the_rest_alone(
     azure: Azure, operations: Operations, then: JsonObject, words: list[str]
 ) -> None:
     settled = settle(azure, operations)
     azure.fault("GET", ".*/datasources/uid/.*", then, service="grafana", count=None)
     answer = operations.succeed(Verb.OBSERVE, asked(azure)).answer
-    found = as_object(answer["tokens"])
+    found = as_object(answer["revisions"])
     assert found["pyroscope"] != settled["pyroscope"]
     assert found["dashboard"] == settled["dashboard"]
     (problem,) = texts(answer["problems"])
@@ -270,14 +270,14 @@ def test_what_cannot_be_read_is_a_sentence_and_a_fresh_token_and_leaves_the_rest
 def test_one_bad_answer_is_no_problem(azure: Azure, operations: Operations) -> None:
     settled = settle(azure, operations)
     azure.fault("GET", ".*", {"status": 503}, service="grafana", count=2)
-    assert tokens(operations, asked(azure)) == settled
+    assert revisions(operations, asked(azure)) == settled
 
 
 def test_a_grafana_that_is_gone_is_no_failure(azure: Azure, operations: Operations) -> None:
     request = asked(azure)
     azure.arm("DELETE", GRAFANA_ID, "2025-08-01")
     result = operations.succeed(Verb.OBSERVE, request)
-    assert as_object(result.answer["tokens"]).keys() == {"pyroscope", "dashboard"}
+    assert as_object(result.answer["revisions"]).keys() == {"pyroscope", "dashboard"}
 
 
 def test_without_a_credential_every_object_has_a_sentence_and_the_preview_goes_on(
@@ -286,14 +286,14 @@ def test_without_a_credential_every_object_has_a_sentence_and_the_preview_goes_o
     request = asked(azure)
     azure.settings(caller="")
     answer = operations.succeed(Verb.OBSERVE, request).answer
-    assert as_object(answer["tokens"]).keys() == {"pyroscope", "dashboard"}
+    assert as_object(answer["revisions"]).keys() == {"pyroscope", "dashboard"}
     assert_says(" ".join(texts(answer["problems"])), ["no credential"])
 
 
 def test_nothing_to_observe_needs_no_call(azure: Azure, operations: Operations) -> None:
     before = azure.calls()
     assert operations.succeed(Verb.OBSERVE, ObserveRequest()).answer == {
-        "tokens": {},
+        "revisions": {},
         "problems": [],
     }
     assert azure.calls() <= before + 1

@@ -176,7 +176,7 @@ class Azure:
         request = ObserveRequest.model_validate_json(arguments["stdin"])
         self.observed.append(request)
         names = ["approval", *request.data_sources, *request.dashboards]
-        return Observation(tokens={name: f"token-of-{name}" for name in names})
+        return Observation(revisions={name: f"revision-of-{name}" for name in names})
 
     def _stdout(self, inputs: Mapping[str, Any]) -> str:
         request = cast("str", inputs["stdin"])

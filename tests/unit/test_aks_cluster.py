@@ -182,7 +182,7 @@ def test_what_is_in_a_new_cluster_waits_for_it_and_is_told_which_it_is() -> None
             new=NEW,
         )
         cluster = AksCluster("cluster", args)
-        made.append(cluster.made)
+        made.append(cluster.created)
         pulumi.Stash("inside", input=cluster.cluster_name)
 
     recorded = record(program, answer_resource=azure.resource, answer_call=azure.call)

@@ -9,7 +9,7 @@ import pulumi
 import pytest
 from pulumi.provider.experimental.analyzer import Analyzer
 
-from components.inputs import recorded
+from components.inputs import component_inputs
 from tests.unit.recording import record
 
 COMPONENTS = Path(__file__).parents[2] / "components"
@@ -37,7 +37,7 @@ class Outer:
 
 
 def test_fields_become_camel_case_inputs_all_the_way_down() -> None:
-    assert recorded(Outer(labels={"my_label": "x"})) == {
+    assert component_inputs(Outer(labels={"my_label": "x"})) == {
         "vmSize": "small",
         "colour": "red",
         "inner": {"someSize": 2},
@@ -49,7 +49,7 @@ def test_fields_become_camel_case_inputs_all_the_way_down() -> None:
 
 
 def test_what_is_left_out_is_not_recorded() -> None:
-    assert "token" not in recorded(Outer(), leave_out={"token"})
+    assert "token" not in component_inputs(Outer(), leave_out={"token"})
 
 
 def test_an_output_is_recorded_as_what_it_comes_to() -> None:
@@ -59,16 +59,16 @@ def test_an_output_is_recorded_as_what_it_comes_to() -> None:
 
     def program() -> None:
         args = Args(name=pulumi.Output.from_input("x").apply(str.upper))
-        pulumi.ComponentResource("a:index:B", "b", recorded(args))
+        pulumi.ComponentResource("a:index:B", "b", component_inputs(args))
 
     assert record(program).named("b").inputs == {"name": "X"}
 
 
 def test_only_a_dataclass_is_taken_for_arguments() -> None:
     with pytest.raises(TypeError, match="dataclass"):
-        recorded({"a": 1})
+        component_inputs({"a": 1})
     with pytest.raises(TypeError, match="dataclass"):
-        recorded(Outer)
+        component_inputs(Outer)
 
 
 def component_classes() -> list[type[pulumi.ComponentResource]]:

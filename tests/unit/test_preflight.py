@@ -17,7 +17,7 @@ from contract.messages.survey import (
 )
 from infra.faults import ConfigurationError
 from infra.names import names_for
-from infra.preflight import Existing, judge, survey_request
+from infra.preflight import Existing, evaluate, survey_request
 from infra.settings import Settings
 from tests.unit.stack_files import CREATED, EXISTING, settings, stack
 
@@ -102,7 +102,7 @@ def asked(wanted: Settings, provider: Provider | None = None) -> SurveyRequest:
 
 def judged(survey: Survey, wanted: Settings | None = None) -> Existing:
     wanted = wanted or settings(WITH_METRICS)
-    return judge(wanted, survey, asked(wanted))
+    return evaluate(wanted, survey, asked(wanted))
 
 
 def faults(survey: Survey, wanted: Settings | None = None) -> list[str]:
@@ -627,7 +627,7 @@ def test_two_identities_are_reported() -> None:
     wanted = settings(WITH_METRICS)
     request = asked(wanted, replace(Provider(), object_id=OTHER_SUBSCRIPTION))
 
-    (warning,) = judge(wanted, GOOD, request).warnings
+    (warning,) = evaluate(wanted, GOOD, request).warnings
     assert CALLER in warning
     assert OTHER_SUBSCRIPTION in warning
 

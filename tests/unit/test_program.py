@@ -297,12 +297,12 @@ def recorded_link(recorded: Recorded) -> str:
 
 def test_every_object_of_a_command_carries_the_token_observed_of_it() -> None:
     recorded = dev()
-    tokens = {name: recorded.named(name).inputs["environment"] for name in OBSERVED_BY_COMMANDS}
-    assert tokens == {
-        APPROVAL: {"GPUOBS_OBSERVED": "token-of-approval"},
-        PYROSCOPE: {"GPUOBS_OBSERVED": "token-of-pyroscope"},
-        PROMETHEUS: {"GPUOBS_OBSERVED": "token-of-prometheus"},
-        DASHBOARD: {"GPUOBS_OBSERVED": "token-of-dashboard"},
+    revisions = {name: recorded.named(name).inputs["environment"] for name in OBSERVED_BY_COMMANDS}
+    assert revisions == {
+        APPROVAL: {"GPUOBS_OBSERVED": "revision-of-approval"},
+        PYROSCOPE: {"GPUOBS_OBSERVED": "revision-of-pyroscope"},
+        PROMETHEUS: {"GPUOBS_OBSERVED": "revision-of-prometheus"},
+        DASHBOARD: {"GPUOBS_OBSERVED": "revision-of-dashboard"},
     }
 
 

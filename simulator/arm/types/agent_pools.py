@@ -72,7 +72,7 @@ class AgentPools(ResourceType):
     type = TYPE
     versions = ("2025-09-01", "2026-08-01")
     name_pattern = r"[a-z][a-z0-9]{0,11}"
-    style = CONTAINER_SERVICE
+    long_running = CONTAINER_SERVICE
     create_seconds = 180
     update_seconds = 60
     delete_seconds = 120

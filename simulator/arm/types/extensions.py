@@ -49,7 +49,7 @@ class Extensions(ResourceType):
     type = "Microsoft.KubernetesConfiguration/extensions"
     versions = ("2023-05-01", "2025-03-01")
     name_pattern = r"[a-zA-Z0-9][a-zA-Z0-9-.]{0,252}"
-    style = EXTENSION
+    long_running = EXTENSION
     create_seconds = 150
     update_seconds = 90
     delete_seconds = 60

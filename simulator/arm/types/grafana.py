@@ -44,7 +44,7 @@ class GrafanaWorkspaces(ResourceType):
     wire_type = "microsoft.dashboard/grafana"
     versions = ("2024-10-01", "2025-08-01")
     name_pattern = r"[a-zA-Z][-a-zA-Z0-9]{0,21}[a-zA-Z0-9]"
-    style = DASHBOARD
+    long_running = DASHBOARD
     creating_state = "Accepted"
     create_seconds = 180
     update_seconds = 60

@@ -145,7 +145,7 @@ class ManagedClusters(ResourceType):
     wire_type = "Microsoft.ContainerService/ManagedClusters"
     versions = ("2025-09-01", "2026-08-01")
     name_pattern = r"[a-zA-Z0-9]([-\w]{0,61}[a-zA-Z0-9])?"
-    style = CONTAINER_SERVICE
+    long_running = CONTAINER_SERVICE
     create_seconds = 240
     update_seconds = 90
     delete_seconds = 300

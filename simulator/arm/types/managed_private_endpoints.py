@@ -22,7 +22,7 @@ class ManagedPrivateEndpoints(ResourceType):
     wire_type = "microsoft.dashboard/grafana/managedprivateendpoints"
     versions = ("2024-10-01", "2025-08-01")
     name_pattern = r"[a-zA-Z0-9][-a-zA-Z0-9]{1,18}[a-zA-Z0-9]"
-    style = DASHBOARD
+    long_running = DASHBOARD
     creating_state = "Accepted"
     create_seconds = 120
     delete_seconds = 60

@@ -20,7 +20,7 @@ class MonitorAccounts(ResourceType):
     wire_type = "Microsoft.Monitor/accounts"
     versions = ("2023-04-03",)
     name_pattern = r"[a-zA-Z0-9][-a-zA-Z0-9]{2,61}[a-zA-Z0-9]"
-    style = MONITOR
+    long_running = MONITOR
     synchronous = frozenset({"PUT"})
     delete_seconds = 60
     schema = schema.envelope(

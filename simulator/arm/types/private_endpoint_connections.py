@@ -24,7 +24,7 @@ class PrivateEndpointConnections(ResourceType):
 
     type = "Microsoft.Network/privateLinkServices/privateEndpointConnections"
     versions = ("2024-05-01", "2026-03-01")
-    style = NETWORK
+    long_running = NETWORK
     delete_seconds = 10
     schema = schema.record(
         {

@@ -15,7 +15,7 @@ class PrivateLinkServices(ResourceType):
     type = private_link.PRIVATE_LINK_SERVICES
     versions = ("2024-05-01", "2026-03-01")
     name_pattern = r"[a-zA-Z0-9]([-\w.]{0,78}\w)?"
-    style = NETWORK
+    long_running = NETWORK
     create_seconds = 40
     update_seconds = 20
     delete_seconds = 30

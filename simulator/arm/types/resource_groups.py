@@ -16,7 +16,7 @@ class ResourceGroups(ResourceType):
     type = "Microsoft.Resources/resourceGroups"
     versions = ("2024-03-01", "2025-04-01", "2021-04-01", "2022-09-01")
     name_pattern = r"[-\w._()]{1,89}[-\w_()]"
-    style = RESOURCES
+    long_running = RESOURCES
     synchronous = frozenset({"PUT"})
     delete_seconds = 60
     registered = False

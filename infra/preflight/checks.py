@@ -46,7 +46,7 @@ class Existing:
     """Sentences on what works less well than it could."""
 
 
-def judge(settings: Settings, survey: Survey, request: SurveyRequest) -> Existing:
+def evaluate(settings: Settings, survey: Survey, request: SurveyRequest) -> Existing:
     """What follows from ``survey``, the answer to ``request``.
 
     Raises:
