@@ -6,7 +6,6 @@ Also the kubernetes provider for what is deployed into it. GPU nodes are
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 import pulumi
 import pulumi_kubernetes as kubernetes
@@ -14,17 +13,10 @@ from pulumi_azure_native import containerservice
 
 from components.inputs import component_inputs
 from components.kubeconfig import portable
+from contract.choices import SYSTEM_POOL, ClusterCredentials
 
-SYSTEM_POOL = "system"
 KUBECONFIG_FORMAT = "exec"
 """Entra credentials as a program to call; current Kubernetes clients know no other form."""
-
-
-class ClusterCredentials(Enum):
-    """Whose kubeconfig the kubernetes provider uses."""
-
-    USER = "user"
-    ADMIN = "admin"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -6,7 +6,6 @@ AKS installs the driver but no device plugin, and without one a node advertises 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import pulumi
 from pulumi_azure_native import containerservice
@@ -14,6 +13,7 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from components.inputs import component_inputs
 from components.options import deleted_with
+from contract.choices import EvictionPolicy, GpuDriver, OsSku
 
 DEVICE_PLUGIN_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
 DEVICE_PLUGIN_NAMESPACE = "kube-system"
@@ -35,27 +35,6 @@ FIXED_WHEN_MADE = (
     "vnetSubnetID",
 )
 """Properties of a pool that AKS refuses to change, beyond those the provider replaces for."""
-
-
-class OsSku(Enum):
-    """The nodes' operating system."""
-
-    UBUNTU = "Ubuntu"
-    AZURE_LINUX = "AzureLinux"
-
-
-class GpuDriver(Enum):
-    """Whether AKS installs NVIDIA's driver; NONE where a GPU operator does."""
-
-    INSTALL = "Install"
-    NONE = "None"
-
-
-class EvictionPolicy(Enum):
-    """What becomes of an evicted spot node."""
-
-    DELETE = "Delete"
-    DEALLOCATE = "Deallocate"
 
 
 @dataclass(frozen=True, kw_only=True)

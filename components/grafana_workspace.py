@@ -7,34 +7,18 @@ What an existing workspace lacks is only reported: granting it is its owner's.
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import pulumi
 from pulumi_azure_native import authorization, dashboard
 
 from components.inputs import component_inputs
 from contract.azure import Role, role_definition_id
+from contract.choices import GrafanaRole, PrincipalType
 
 SKU = "Standard"
 """The tier with managed private endpoints."""
 ROLE_ASSIGNMENT_NAMES = uuid.UUID("6f1c9e0e-3f0a-4e0b-9d53-6a1d2b8f4c77")
 """Namespace of the role assignments' names (version 5): equal grants have equal names."""
-
-
-class PrincipalType(Enum):
-    """What kind of identity a principal id names; Azure looks up the wrong one otherwise."""
-
-    USER = "User"
-    GROUP = "Group"
-    SERVICE_PRINCIPAL = "ServicePrincipal"
-
-
-class GrafanaRole(Enum):
-    """A data plane role of Grafana."""
-
-    ADMIN = "Admin"
-    EDITOR = "Editor"
-    VIEWER = "Viewer"
 
 
 _ROLES = {

@@ -10,16 +10,12 @@ import pulumi
 from components.aks_cluster import (
     AksCluster,
     AksClusterArgs,
-    ClusterCredentials,
     ExistingClusterArgs,
     NewClusterArgs,
 )
 from components.gpu_node_pool import (
     AutoscalingArgs,
-    EvictionPolicy,
-    GpuDriver,
     GpuNodePoolArgs,
-    OsSku,
     SpotArgs,
 )
 from components.grafana_dashboard import FolderArgs, GrafanaDashboardArgs
@@ -32,13 +28,11 @@ from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaP
 from components.grafana_target import GrafanaTargetArgs
 from components.grafana_workspace import (
     ExistingGrafanaArgs,
-    GrafanaRole,
     GrafanaRoleArgs,
     GrafanaWorkspace,
     GrafanaWorkspaceArgs,
     NewGrafanaArgs,
     PrincipalArgs,
-    PrincipalType,
 )
 from components.inspektor_gadget import InspektorGadget, InspektorGadgetArgs
 from components.managed_prometheus import (
@@ -50,12 +44,9 @@ from components.managed_prometheus import (
 from components.pyroscope import ChartArgs, DiskArgs, PrivateLinkArgs, Pyroscope, PyroscopeArgs
 from contract.agent import PYROSCOPE_PORT
 from infra.dashboard import dashboard_model
+from infra.preflight import caller_of
 from infra.settings import DEFAULT_OCI_CHART, AzureMonitorWorkspaceSettings, ChartSettings
 from infra.stack import Stack
-
-ONE_NODE = 1
-"""GPU nodes where neither a count nor autoscaling is set."""
-
 
 # --- the cluster and what runs in it -----------------------------------------------------------
 
@@ -79,7 +70,7 @@ def cluster(stack: Stack, group: pulumi.Input[str]) -> AksClusterArgs:
         resource_group_name=existing.resource_group if existing else group,
         location=stack.cluster_location,
         node_resource_group=stack.node_resource_group,
-        credentials=ClusterCredentials(settings.credentials.value),
+        credentials=settings.credentials,
         existing=ExistingClusterArgs(id=stack.cluster_id) if existing else None,
         new=new,
     )
@@ -93,10 +84,11 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         limits = settings.autoscaling
         autoscaling = AutoscalingArgs(min_count=limits.min, max_count=limits.max)
     else:
-        count = ONE_NODE if settings.count is None else settings.count
+        count = settings.first_nodes
     if settings.spot is not None:
-        policy = EvictionPolicy(settings.spot.eviction_policy.value)
-        spot = SpotArgs(max_price=settings.spot.max_price, eviction_policy=policy)
+        spot = SpotArgs(
+            max_price=settings.spot.max_price, eviction_policy=settings.spot.eviction_policy
+        )
     return GpuNodePoolArgs(
         cluster_name=aks.cluster_name,
         resource_group_name=aks.resource_group_name,
@@ -108,8 +100,8 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         spot=spot,
         taints=settings.taints,
         labels=settings.labels,
-        os_sku=OsSku(settings.os_sku.value),
-        driver=GpuDriver(settings.driver.value),
+        os_sku=settings.os_sku,
+        driver=settings.driver,
         mig_profile=settings.mig_profile.value if settings.mig_profile else None,
         zones=settings.zones or None,
         subnet_id=settings.subnet_id,
@@ -252,10 +244,8 @@ def grafana(
         new=new,
         roles=[
             GrafanaRoleArgs(
-                principal=PrincipalArgs(
-                    id=granted.principal_id, type=PrincipalType(granted.principal_type.value)
-                ),
-                role=GrafanaRole(granted.role.value),
+                principal=PrincipalArgs(id=granted.principal_id, type=granted.principal_type),
+                role=granted.role,
             )
             for granted in settings.role_assignments
         ],
@@ -270,11 +260,8 @@ def _grafana_group(stack: Stack, group: pulumi.Input[str]) -> pulumi.Input[str]:
 
 def _deployer(stack: Stack) -> PrincipalArgs:
     """Who the operations are in Azure: they put the objects on Grafana, and need the role."""
-    is_service = stack.survey.caller_kind == "servicePrincipal"
-    return PrincipalArgs(
-        id=stack.survey.caller_object_id or stack.request.provider_object_id,
-        type=PrincipalType.SERVICE_PRINCIPAL if is_service else PrincipalType.USER,
-    )
+    caller = caller_of(stack.survey, stack.request)
+    return PrincipalArgs(id=caller.object_id, type=caller.type)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -346,7 +333,7 @@ def _data_sources(
         owner=stack.owner,
         pyroscope=PyroscopeSourceArgs(name=profiles.name, uid=profiles.uid, url="", endpoint_id=""),
         prometheus=source,
-        adopt=stack.settings.grafana.data_sources.adopt,
+        adopt=stack.settings.grafana.adopt,
     )
 
 
@@ -371,5 +358,5 @@ def _dashboard(stack: Stack, target: GrafanaTargetArgs) -> GrafanaDashboardArgs:
         uid=uid,
         dashboard=model,
         folder=folder,
-        adopt=settings.data_sources.adopt,
+        adopt=settings.adopt,
     )

@@ -18,7 +18,7 @@ from infra.lookups import survey
 from infra.names import Names, names_for
 from infra.preflight import Existing, evaluate, survey_request
 from infra.preflight.request import own_resource_group
-from infra.settings import NamedSource, Settings, load, sections_of
+from infra.settings import NamedSource, Settings, load, sections_of, with_current_spellings
 
 NODE_RESOURCE_GROUP_CHARACTERS = 80
 """Azure's limit for the group that AKS makes for the nodes."""
@@ -66,8 +66,7 @@ class Stack:
     @property
     def cluster_name(self) -> str:
         """Name of the cluster."""
-        existing, create = self.settings.cluster.existing, self.settings.cluster.create
-        return existing.name if existing else (create and create.name) or self.names.cluster
+        return self.settings.cluster.named(self.names.cluster)
 
     @property
     def cluster_id(self) -> str:
@@ -107,20 +106,13 @@ class Stack:
     @property
     def grafana_name(self) -> str:
         """Name of the Grafana workspace."""
-        existing, create = self.settings.grafana.existing, self.settings.grafana.create
-        return existing.name if existing else (create and create.name) or self.names.grafana
+        return self.settings.grafana.named(self.names.grafana)
 
     @property
     def grafana_location(self) -> str:
         """Region of the Grafana workspace."""
         grafana = self.existing.grafana
         return grafana.location if grafana else self.existing.location
-
-    @property
-    def has_metrics(self) -> bool:
-        """Whether there is any Prometheus to show."""
-        prometheus = self.settings.prometheus
-        return prometheus.azure_monitor_workspace is not None or prometheus.url is not None
 
     @property
     def pyroscope_source(self) -> SourceName:
@@ -132,7 +124,9 @@ class Stack:
     def prometheus_source(self) -> SourceName | None:
         """The data source of the metrics, if there are any."""
         named = self.settings.grafana.data_sources.prometheus
-        return _source(named, self.names.prometheus_source) if self.has_metrics else None
+        if not self.settings.prometheus.has_metrics:
+            return None
+        return _source(named, self.names.prometheus_source)
 
     @property
     def owner(self) -> OwnerArgs:
@@ -160,7 +154,10 @@ def load_stack() -> Stack:
         pulumi.RunError: where nothing can be looked up.
     """
     project, name = pulumi.get_project(), pulumi.get_stack()
-    sections = sections_of(pulumi.runtime.config.CONFIG.get(), project)
+    written = sections_of(pulumi.runtime.config.CONFIG.get(), project)
+    sections, former = with_current_spellings(written)
+    for note in former:
+        pulumi.log.warn(note)
     secret = [key for key in sections if pulumi.runtime.is_config_secret(f"{project}:{key}")]
     settings = load(sections, secret)
     subscription = settings.azure.subscription_id

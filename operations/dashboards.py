@@ -146,7 +146,7 @@ def _refuse_unless_ours(request: DashboardRequest, live: Document) -> None:
         "belongs to somebody else; nothing was changed.",
         why=f"its owner is {_owner_text(live)}",
         fix="choose another uid for this stack (grafana.dashboard.uid), or take it over with "
-        "adopt: true there",
+        "grafana: { adopt: true }",
     )
 
 

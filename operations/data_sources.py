@@ -167,7 +167,7 @@ def _refuse_unless_ours(request: DataSourceRequest, found: Document) -> None:
         f"The data source {label} exists and belongs to somebody else; nothing was changed.",
         why=f"its owner is {ownership.describe(ownership.owner_of_data_source(found))}",
         fix="choose another name and uid for this stack (grafana.dataSources), or take it over "
-        "with adopt: true there",
+        "with grafana: { adopt: true }",
     )
 
 

@@ -7,7 +7,8 @@ message that says everything that does not fit. What the stack file alone can te
 the resources themselves.
 """
 
+from infra.preflight.caller import caller_of
 from infra.preflight.checks import Existing, evaluate
 from infra.preflight.request import ClientConfig, survey_request
 
-__all__ = ["ClientConfig", "Existing", "evaluate", "survey_request"]
+__all__ = ["ClientConfig", "Existing", "caller_of", "evaluate", "survey_request"]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from components.aks_cluster import SYSTEM_POOL
 from contract.agent import NAMESPACE
 from contract.azure import Role, group_id
+from contract.choices import SYSTEM_POOL, ClusterCredentials, PrincipalType
 from contract.messages.survey import ClusterFacts, Survey, SurveyRequest
 from infra.faults import Fault
+from infra.preflight.caller import caller_of
 from infra.preflight.finding import Finding, Place, role_assignment
-from infra.preflight.request import first_nodes, most_nodes
-from infra.settings import AzureMonitorMetrics, Credentials, Settings
+from infra.settings import AzureMonitorMetrics, Settings
 
 _AT_REST = ("Succeeded", "Failed", "Canceled", "")
 """Provisioning states in which AKS takes a change."""
@@ -67,7 +67,7 @@ def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> 
             why="cluster extensions, the agent among them, do not install without one.",
             fix=f"az aks update --enable-managed-identity {place.options}",
         )
-    if settings.cluster.credentials is Credentials.ADMIN and cluster.local_accounts_disabled:
+    if settings.cluster.credentials is ClusterCredentials.ADMIN and cluster.local_accounts_disabled:
         yield place.fault(
             rule="`credentials: admin` needs local accounts, which are disabled there",
             why="AKS refuses to hand out the administrator's kubeconfig.",
@@ -129,7 +129,7 @@ def check_private_link(
         if cluster.principal_id:
             assign = role_assignment(
                 assignee=cluster.principal_id,
-                kind="ServicePrincipal",
+                kind=PrincipalType.SERVICE_PRINCIPAL,
                 role=Role.NETWORK_CONTRIBUTOR,
                 scope=group_id(place.subscription, link.resource_group),
             )
@@ -151,9 +151,10 @@ def check_private_link(
             "pending connection shows, into gpuobs:pyroscope.privateLink.autoApproval",
         )
     elif survey.may_approve is False:
+        caller = caller_of(survey, request)
         assign = role_assignment(
-            assignee=survey.caller_object_id or request.provider_object_id or "YOUR-OBJECT-ID",
-            kind="User" if survey.caller_kind == "user" else "ServicePrincipal",
+            assignee=caller.assignee,
+            kind=caller.type,
             role=Role.NETWORK_CONTRIBUTOR,
             scope=group_id(place.subscription, cluster.node_resource_group),
         )
@@ -174,7 +175,7 @@ def check_quota(settings: Settings, survey: Survey) -> Iterator[Finding]:
     # A pool that is there already is a part of what is used.
     made = pool.name in {found.name for found in survey.cluster.pools}
     free = limit if made else limit - (survey.quota_used or 0)
-    first, most = first_nodes(pool) * per_node, most_nodes(pool) * per_node
+    first, most = pool.first_nodes * per_node, pool.most_nodes * per_node
     have = f"{free} of {limit}" if not made else f"{limit}"
     more = (
         f"ask for more under Quotas in the Azure portal (family {survey.quota_family}), choose "

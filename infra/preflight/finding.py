@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from contract.azure import Role
+from contract.choices import PrincipalType
 from infra.faults import Fault
 
 Finding = Fault | str
@@ -50,8 +51,8 @@ class Place:
         return Fault(path=str(self), rule=rule, why=why, fix=fix)
 
 
-def role_assignment(*, assignee: str, kind: str, role: Role, scope: str) -> str:
-    """The ``az`` line that gives a role; ``kind`` is a principal type."""
+def role_assignment(*, assignee: str, kind: PrincipalType, role: Role, scope: str) -> str:
+    """The ``az`` line that gives a role."""
     return (
         f'az role assignment create --role "{role.role_name}" --assignee-object-id {assignee} '
         f"--assignee-principal-type {kind} --scope {scope}"

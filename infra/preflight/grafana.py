@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 
 from contract.azure import Role
+from contract.choices import PrincipalType
 from contract.messages.survey import GrafanaFacts, Survey, SurveyRequest
+from infra.preflight.caller import caller_of
 from infra.preflight.finding import Finding, Place, role_assignment
 from infra.settings import Settings
 
@@ -81,7 +83,7 @@ def _check_existing(
 
 def check_caller(place: Place, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     """Whether the caller may put data sources into an existing workspace."""
-    grafana = survey.grafana
+    grafana, caller = survey.grafana, caller_of(survey, request)
     held = {role.rsplit("/", 1)[-1].lower() for role in grafana.caller_roles}
     if grafana.roles_known and Role.GRAFANA_ADMIN.value not in held:
         yield place.fault(
@@ -89,8 +91,8 @@ def check_caller(place: Place, survey: Survey, request: SurveyRequest) -> Iterat
             why="Grafana lets nobody else add data sources; Owner and Contributor do not include "
             "it.",
             fix=role_assignment(
-                assignee=survey.caller_object_id or request.provider_object_id or "YOUR-OBJECT-ID",
-                kind="User" if survey.caller_kind == "user" else "ServicePrincipal",
+                assignee=caller.assignee,
+                kind=caller.type,
                 role=Role.GRAFANA_ADMIN,
                 scope=place.id,
             ),
@@ -105,7 +107,7 @@ def check_workspace(place: Place, survey: Survey) -> Iterator[Finding]:
             why="every metrics panel would answer 401.",
             fix=role_assignment(
                 assignee=survey.grafana.principal_id,
-                kind="ServicePrincipal",
+                kind=PrincipalType.SERVICE_PRINCIPAL,
                 role=Role.MONITORING_DATA_READER,
                 scope=place.id,
             ),

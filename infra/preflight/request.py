@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from contract import azure
 from contract.messages.survey import SurveyRequest
 from infra.names import Names
-from infra.settings import DEFAULT_OCI_CHART, ChartSettings, GpuPoolSettings, Settings
+from infra.settings import DEFAULT_OCI_CHART, ChartSettings, Settings
 
 
 class ClientConfig(Protocol):
@@ -36,24 +36,16 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         settings.grafana,
         settings.prometheus.azure_monitor_workspace,
     )
-    cluster_place = (
-        (cluster.existing.resource_group, cluster.existing.name)
-        if cluster.existing is not None
-        else (own_group, (cluster.create.name if cluster.create else None) or names.cluster)
-    )
-    grafana_place = (
-        (grafana.existing.resource_group, grafana.existing.name)
-        if grafana.existing is not None
-        else (own_group, (grafana.create.name if grafana.create else None) or names.grafana)
-    )
+    cluster_group = cluster.existing.resource_group if cluster.existing else own_group
+    grafana_group = grafana.existing.resource_group if grafana.existing else own_group
     group = settings.azure.resource_group
     return SurveyRequest(
         subscription_id=settings.azure.subscription_id,
         provider_subscription_id=client_config.subscription_id,
         provider_object_id=client_config.object_id,
         namespaces=needed_namespaces(settings),
-        cluster_id=azure.cluster_id(subscription, *cluster_place),
-        grafana_id=azure.grafana_id(subscription, *grafana_place),
+        cluster_id=azure.cluster_id(subscription, cluster_group, cluster.named(names.cluster)),
+        grafana_id=azure.grafana_id(subscription, grafana_group, grafana.named(names.grafana)),
         workspace_id=None
         if workspace is None or workspace.existing is None
         else azure.resource_id(
@@ -69,7 +61,7 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         ),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
-        gpu_node_count=most_nodes(settings.gpu_pool) if settings.gpu_pool.enabled else 0,
+        gpu_node_count=settings.gpu_pool.most_nodes if settings.gpu_pool.enabled else 0,
         location=settings.azure.location if cluster.existing is None else None,
         chart_registry=_chart_registry(settings.pyroscope.chart),
     )
@@ -98,15 +90,3 @@ def own_resource_group(settings: Settings) -> str:
         return settings.azure.resource_group.name
     # The settings refuse a new cluster without a group.
     return settings.cluster.existing.resource_group if settings.cluster.existing else ""
-
-
-def first_nodes(pool: GpuPoolSettings) -> int:
-    """How many nodes the pool has when it is made."""
-    if pool.autoscaling is not None:
-        return pool.autoscaling.min
-    return 1 if pool.count is None else pool.count
-
-
-def most_nodes(pool: GpuPoolSettings) -> int:
-    """How many nodes the pool may have."""
-    return first_nodes(pool) if pool.autoscaling is None else pool.autoscaling.max

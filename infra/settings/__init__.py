@@ -9,31 +9,25 @@ checked by :mod:`infra.preflight`.
 from infra.settings.azure import AzureSettings, ResourceGroupSettings
 from infra.settings.cluster import (
     ClusterSettings,
-    Credentials,
     ExistingCluster,
     NewCluster,
     SystemPool,
 )
+from infra.settings.former import with_current_spellings
 from infra.settings.gpu_pool import (
     Autoscaling,
-    EvictionPolicy,
-    GpuDriver,
     GpuPoolSettings,
     MigProfile,
-    OsSku,
     Spot,
 )
 from infra.settings.grafana import (
     DashboardSettings,
     DataSourceSettings,
     ExistingGrafana,
-    GrafanaRole,
     GrafanaRoleAssignment,
     GrafanaSettings,
-    GrafanaTier,
     NamedSource,
     NewGrafana,
-    PrincipalType,
     PrivateEndpointSettings,
 )
 from infra.settings.inspektor_gadget import AzureMonitorMetrics, InspektorGadgetSettings
@@ -52,40 +46,32 @@ from infra.settings.pyroscope import (
     PyroscopeSettings,
     StorageSettings,
 )
-from infra.settings.tree import SYSTEM_POOL_NAME, Settings
+from infra.settings.tree import Settings
 
 __all__ = [
     "DEFAULT_OCI_CHART",
     "NAMESPACE",
-    "SYSTEM_POOL_NAME",
     "Autoscaling",
     "AzureMonitorMetrics",
     "AzureMonitorWorkspaceSettings",
     "AzureSettings",
     "ChartSettings",
     "ClusterSettings",
-    "Credentials",
     "DashboardSettings",
     "DataSourceSettings",
     "Disk",
-    "EvictionPolicy",
     "ExistingAzureMonitorWorkspace",
     "ExistingCluster",
     "ExistingGrafana",
-    "GpuDriver",
     "GpuPoolSettings",
-    "GrafanaRole",
     "GrafanaRoleAssignment",
     "GrafanaSettings",
-    "GrafanaTier",
     "InspektorGadgetSettings",
     "MigProfile",
     "NamedSource",
     "NewAzureMonitorWorkspace",
     "NewCluster",
     "NewGrafana",
-    "OsSku",
-    "PrincipalType",
     "PrivateEndpointSettings",
     "PrivateLinkSettings",
     "PrometheusSettings",
@@ -97,4 +83,5 @@ __all__ = [
     "SystemPool",
     "load",
     "sections_of",
+    "with_current_spellings",
 ]

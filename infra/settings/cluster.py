@@ -1,9 +1,9 @@
 """Section ``cluster``: the AKS cluster to measure, yours or one that the stack makes."""
 
 from collections.abc import Iterable
-from enum import StrEnum
 from typing import Annotated
 
+from contract.choices import ClusterCredentials
 from infra.settings.section import RuleViolation, Section, Text, exactly_one, one_required
 from infra.settings.types import (
     ClusterName,
@@ -22,13 +22,6 @@ NodeResourceGroupName = Annotated[
         fix="shorten it, or leave it out for AKS' default",
     ),
 ]
-
-
-class Credentials(StrEnum):
-    """Which kubeconfig is asked of AKS."""
-
-    USER = "user"
-    ADMIN = "admin"
 
 
 class SystemPool(Section):
@@ -71,10 +64,16 @@ class ClusterSettings(Section):
     """A cluster that is there already; it stays when the stack goes."""
     create: NewCluster | None = None
     """A cluster that the stack makes, and deletes with everything in it; `{}` for the defaults."""
-    credentials: Credentials = Credentials.USER
+    credentials: ClusterCredentials = ClusterCredentials.USER
     """Kubeconfig to use: `user` works with and without Entra ID, `admin` needs local accounts."""
     create_namespace: bool = True
     """Make the namespace `gadget` (and delete it last); false: it exists and stays."""
+
+    def named(self, default: str) -> str:
+        """Name of the cluster, where the stack file says none ``default``."""
+        if self.existing is not None:
+            return self.existing.name
+        return (self.create.name if self.create is not None else None) or default
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing cluster or a new one."""

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
+from contract.choices import EvictionPolicy, GpuDriver, OsSku
 from infra.settings.section import Described, RuleViolation, Section, refuse
 from infra.settings.types import (
     LABEL_KEY_PATTERN,
@@ -61,13 +62,6 @@ class Autoscaling(Section):
             )
 
 
-class EvictionPolicy(StrEnum):
-    """What happens to a spot node that Azure takes back."""
-
-    DELETE = "Delete"
-    DEALLOCATE = "Deallocate"
-
-
 class Spot(Section):
     """Spot nodes: cheaper, and taken back when Azure needs them."""
 
@@ -75,20 +69,6 @@ class Spot(Section):
     """Most to pay for a node and hour, in US dollars; -1: up to the on-demand price."""
     eviction_policy: EvictionPolicy = EvictionPolicy.DELETE
     """What happens to a node that Azure takes back; deallocated nodes count against the quota."""
-
-
-class OsSku(StrEnum):
-    """The nodes' Linux."""
-
-    UBUNTU = "Ubuntu"
-    AZURE_LINUX = "AzureLinux"
-
-
-class GpuDriver(StrEnum):
-    """Who installs NVIDIA's driver: AKS, or you (the GPU Operator)."""
-
-    INSTALL = "Install"
-    NONE = "None"
 
 
 class MigProfile(StrEnum):
@@ -136,6 +116,18 @@ class GpuPoolSettings(Section):
     """Most pods a node; default: AKS' own."""
     device_plugin: bool = True
     """Install the NVIDIA device plugin's DaemonSet, without which no pod can ask for a GPU."""
+
+    @property
+    def first_nodes(self) -> int:
+        """How many nodes the pool has when it is made."""
+        if self.autoscaling is not None:
+            return self.autoscaling.min
+        return 1 if self.count is None else self.count
+
+    @property
+    def most_nodes(self) -> int:
+        """How many nodes the pool may have."""
+        return self.first_nodes if self.autoscaling is None else self.autoscaling.max
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """What AKS accepts together."""

@@ -1,12 +1,12 @@
 """Section ``grafana``: the Azure Managed Grafana workspace and what is put into it."""
 
 from collections.abc import Iterable, Sequence
-from enum import StrEnum
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from contract.choices import GrafanaRole, PrincipalType
 from infra.settings.section import (
     Described,
     RuleViolation,
@@ -52,13 +52,6 @@ MajorVersion = Annotated[
 ]
 
 
-class GrafanaTier(StrEnum):
-    """The workspace's tier."""
-
-    STANDARD = "Standard"
-    ESSENTIAL = "Essential"
-
-
 class ExistingGrafana(Section):
     """A Grafana workspace this stack uses and never changes or deletes."""
 
@@ -76,24 +69,10 @@ class NewGrafana(Section):
 
     name: GrafanaName | None = None
     """Name of the workspace; default: derived from the stack."""
-    tier: GrafanaTier = GrafanaTier.STANDARD
-    """Tier of the workspace; only `Standard` has private endpoints."""
     major_version: MajorVersion = "12"
     """Grafana's major version; raising it is one-way."""
     zone_redundancy: bool = False
     """Spread the workspace over zones; a change replaces it."""
-
-    def rule_violations(self) -> Iterable[RuleViolation]:
-        """Private endpoints need the Standard tier."""
-        if self.tier is not GrafanaTier.STANDARD:
-            yield RuleViolation(
-                fields=("tier",),
-                value=self.tier.value,
-                rule="must be Standard",
-                why="other tiers have no managed private endpoints, so Grafana could not reach "
-                "Pyroscope.",
-                fix="leave `tier` out",
-            )
 
 
 class NamedSource(Section):
@@ -112,8 +91,6 @@ class DataSourceSettings(Section):
     """The source of profiles."""
     prometheus: NamedSource = NamedSource()
     """The source of metrics, where section `prometheus` names one."""
-    adopt: bool = False
-    """Take over a source of the wanted name or uid that carries no owner mark or another's."""
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """The two sources differ."""
@@ -161,22 +138,6 @@ class DashboardSettings(Section):
     """A dashboard of your own, raw or wrapped JSON, relative to the project; default: built in."""
 
 
-class PrincipalType(StrEnum):
-    """What a principal is; Azure needs it for one that was just made."""
-
-    USER = "User"
-    GROUP = "Group"
-    SERVICE_PRINCIPAL = "ServicePrincipal"
-
-
-class GrafanaRole(StrEnum):
-    """Grafana's data plane roles in Azure."""
-
-    ADMIN = "Admin"
-    EDITOR = "Editor"
-    VIEWER = "Viewer"
-
-
 class GrafanaRoleAssignment(Section):
     """Who may do what in Grafana."""
 
@@ -212,11 +173,20 @@ class GrafanaSettings(Section):
     """Names of the data sources."""
     dashboard: DashboardSettings = DashboardSettings()
     """The dashboard."""
+    adopt: bool = False
+    """Take over data sources and a dashboard of the wanted name or uid that carry no owner mark, or
+    another's."""
     role_assignments: Sequence[GrafanaRoleAssignment] = ()
     """Who else may use the workspace."""
     drift_detection: bool = True
     """Look at data sources, dashboard and approval at every preview, and put back what was changed
     by hand. Whoever previews then needs the rights to read them."""
+
+    def named(self, default: str) -> str:
+        """Name of the workspace, where the stack file says none ``default``."""
+        if self.existing is not None:
+            return self.existing.name
+        return (self.create.name if self.create is not None else None) or default
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing workspace or a new one; a role once a principal."""

@@ -95,6 +95,11 @@ class PrometheusSettings(Section):
     url: PlainUrl | None = None
     """A Prometheus of your own that Grafana can reach and that needs no credentials."""
 
+    @property
+    def has_metrics(self) -> bool:
+        """Whether there is any Prometheus to show."""
+        return self.azure_monitor_workspace is not None or self.url is not None
+
     def rule_violations(self) -> Iterable[RuleViolation]:
         """At most one source of metrics."""
         if self.azure_monitor_workspace is not None and self.url is not None:

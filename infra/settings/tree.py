@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from contract.choices import SYSTEM_POOL
 from infra.compatibility import conflicts
 from infra.settings.azure import AzureSettings
 from infra.settings.cluster import ClusterSettings
@@ -11,9 +12,6 @@ from infra.settings.inspektor_gadget import InspektorGadgetSettings
 from infra.settings.prometheus import PrometheusSettings
 from infra.settings.pyroscope import PyroscopeSettings
 from infra.settings.section import RuleViolation, Section
-
-SYSTEM_POOL_NAME = "system"
-"""Name of the one pool that comes with a cluster the stack makes."""
 
 
 class Settings(Section):
@@ -94,12 +92,12 @@ class Settings(Section):
     def _new_cluster(self) -> Iterable[RuleViolation]:
         if self.cluster.create is None or not self.gpu_pool.enabled:
             return
-        if self.gpu_pool.name == SYSTEM_POOL_NAME:
+        if self.gpu_pool.name == SYSTEM_POOL:
             yield RuleViolation(
                 fields=("gpuPool.name", "cluster.create"),
                 at="gpuPool.name",
                 value=self.gpu_pool.name,
-                rule=f"`{SYSTEM_POOL_NAME}` is the new cluster's own first pool",
+                rule=f"`{SYSTEM_POOL}` is the new cluster's own first pool",
                 why="one pool would overwrite the other.",
                 fix="choose another name, e.g. gpu",
             )

@@ -95,7 +95,7 @@ def collision(sim: Simulation, person: Portal, pair: Pair) -> Collision:
     sim.stack_file("prod", {"grafana.dataSources.pyroscope": named})
     nobodys = sim.up("prod", check=False)
     by_hand = person.source(PUBLISHED)
-    sim.stack_file("prod", {"grafana.dataSources.adopt": True})
+    sim.stack_file("prod", {"grafana.adopt": True})
     return Collision(anothers, nobodys, before, after, by_hand, adopted=sim.up("prod"))
 
 

@@ -10,11 +10,11 @@ import yaml
 from components.aks_cluster import (
     AksCluster,
     AksClusterArgs,
-    ClusterCredentials,
     ExistingClusterArgs,
     NewClusterArgs,
 )
 from components.kubeconfig import portable
+from contract.choices import ClusterCredentials
 from tests.unit import answers
 from tests.unit.recording import Recorded, Secret, record
 

@@ -10,13 +10,11 @@ import pytest
 from components.gpu_node_pool import (
     DEVICE_PLUGIN_IMAGE,
     AutoscalingArgs,
-    EvictionPolicy,
-    GpuDriver,
     GpuNodePool,
     GpuNodePoolArgs,
-    OsSku,
     SpotArgs,
 )
+from contract.choices import EvictionPolicy, GpuDriver, OsSku
 from tests.unit.recording import Recorded, record
 
 POOL = "azure-native:containerservice:AgentPool"

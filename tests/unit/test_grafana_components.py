@@ -18,14 +18,13 @@ from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaP
 from components.grafana_target import GrafanaTargetArgs, OwnerArgs
 from components.grafana_workspace import (
     ExistingGrafanaArgs,
-    GrafanaRole,
     GrafanaRoleArgs,
     GrafanaWorkspace,
     GrafanaWorkspaceArgs,
     NewGrafanaArgs,
     PrincipalArgs,
-    PrincipalType,
 )
+from contract.choices import GrafanaRole, PrincipalType
 from contract.messages.base import Verb, command_line
 from contract.messages.grafana import DataSourceRequest
 from tests.unit import answers

@@ -352,6 +352,15 @@ def test_what_could_not_be_observed_is_a_warning_and_no_failure(
     assert recorded.named(DASHBOARD).inputs["environment"]
 
 
+def test_a_former_spelling_is_a_warning_that_names_the_new_one(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recorded = dev(lambda config: config["grafana"].update(dataSources={"adopt": True}))
+    assert caplog.text.count("gpuobs:grafana.adopt") == 1
+    assert request_of(recorded, PYROSCOPE)["adopt"] is True
+    assert request_of(recorded, DASHBOARD)["adopt"] is True
+
+
 # --- what is stored ----------------------------------------------------------------------------
 
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from contract.choices import GpuDriver
 from infra.faults import Fault, shown
-from infra.settings import GpuDriver, Settings, load, sections_of
+from infra.settings import Settings, load, sections_of
 from tests.unit.stack_files import CREATED, EXISTING, error, faults, read, settings, stack
 
 SECTIONS = ("azure", "cluster", "gpuPool", "inspektorGadget", "pyroscope", "grafana", "prometheus")

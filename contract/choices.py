@@ -1,0 +1,51 @@
+"""Choices that a stack file offers and a component or an ``az`` line carries out, spelled once."""
+
+from enum import StrEnum
+from typing import Final
+
+SYSTEM_POOL: Final = "system"
+"""Name of a new cluster's own first pool."""
+
+
+class ClusterCredentials(StrEnum):
+    """Which kubeconfig is asked of AKS."""
+
+    USER = "user"
+    ADMIN = "admin"
+
+
+class EvictionPolicy(StrEnum):
+    """What happens to a spot node that Azure takes back."""
+
+    DELETE = "Delete"
+    DEALLOCATE = "Deallocate"
+
+
+class OsSku(StrEnum):
+    """The nodes' Linux."""
+
+    UBUNTU = "Ubuntu"
+    AZURE_LINUX = "AzureLinux"
+
+
+class GpuDriver(StrEnum):
+    """Who installs NVIDIA's driver: AKS, or you (the GPU Operator)."""
+
+    INSTALL = "Install"
+    NONE = "None"
+
+
+class PrincipalType(StrEnum):
+    """What a principal is; Azure needs it for one that was just made."""
+
+    USER = "User"
+    GROUP = "Group"
+    SERVICE_PRINCIPAL = "ServicePrincipal"
+
+
+class GrafanaRole(StrEnum):
+    """Grafana's data plane roles in Azure."""
+
+    ADMIN = "Admin"
+    EDITOR = "Editor"
+    VIEWER = "Viewer"
