@@ -265,7 +265,7 @@ def _diff(options: argparse.Namespace) -> None:
         )
     terminal.write(text)
     if limit and exceeds(found, limit):
-        unit = after.profile.unit or before.profile.unit
+        unit = after.profile.counted or before.profile.counted
         growers = [change for change in found.changes if change.growth > 0]
         most = max(growers, key=lambda change: change.growth, default=None)
         blame = (

@@ -71,6 +71,11 @@ class Profile:
     others: "Sequence[Profile]" = ()
     """The other sample types of the same file, over the same functions and stacks."""
 
+    @property
+    def counted(self) -> str:
+        """What its values are written in: those of a count are samples or objects, by its type."""
+        return self.sample_type if self.unit == "count" and self.sample_type else self.unit
+
     def measured_in(self, unit: str) -> "Profile":
         """The same with values in ``unit``, scaled to the unit that figures are kept in."""
         kept, factor = canonical(unit)

@@ -59,7 +59,7 @@ def hotspots_text(
     found: Hotspots, *, limit: int, gpu_memory: int, binary: bool = False, stack: bool = True
 ) -> str:
     """The report of `hotspots`: header, table, stack, and what to bear in mind."""
-    unit = found.profile.unit
+    unit = found.profile.counted
 
     def value(number: int) -> str:
         return amount(number, unit, binary=binary)
@@ -118,7 +118,7 @@ def hotspots_json(found: Hotspots, *, limit: int, gpu_memory: int) -> str:
 
 def diff_text(found: Diff, *, limit: int, gpu_memory: int, binary: bool = False) -> str:
     """The report of `diff`: both headers, the whole, and the largest changes first."""
-    unit = found.after.profile.unit or found.before.profile.unit
+    unit = found.after.profile.counted or found.before.profile.counted
 
     def value(number: int) -> str:
         return amount(number, unit, binary=binary)
@@ -198,7 +198,7 @@ def header(found: Hotspots, *, binary: bool) -> dict[str, str]:
         **profile.facts,
         "measured": profile.sample_type or "not stated by the file",
         "unit": unit_text(profile.unit, binary=binary),
-        "total": f"{amount(found.total, profile.unit, binary=binary)} in {found.samples:,} stacks",
+        "total": f"{amount(found.total, profile.counted, binary=binary)} in {found.samples:,} stacks",
         "unresolved": percent(found.share(found.unresolved)),
         "truncated": percent(found.share(found.truncated)) if found.truncated else "no",
     }

@@ -118,7 +118,7 @@ def _data(page: Page) -> dict[str, object]:
         "measures": [
             {
                 "name": shown(side.name),
-                "unit": shown(side.tree.profile.unit),
+                "unit": shown(side.tree.profile.counted),
                 "own": [node.own for node in side.tree.nodes],
                 "attributed": [mine.get(key, _NOTHING).attributed for key in functions],
                 "raw": [mine.get(key, _NOTHING).raw for key in functions],

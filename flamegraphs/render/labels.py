@@ -49,7 +49,7 @@ def step(before: int, after: int) -> int:
 
 def change(tree: Tree, old: Node, new: Node, *, binary: bool) -> str:
     """What a node was, is, and by how much it changed, in one line."""
-    unit = tree.profile.unit
+    unit = tree.profile.counted
     growth = new.total - old.total
     sign = "+" if growth > 0 else ""
     told = [amount(value, unit, binary=binary) for value in (old.total, new.total, growth)]
@@ -58,7 +58,7 @@ def change(tree: Tree, old: Node, new: Node, *, binary: bool) -> str:
 
 def values(tree: Tree, node: Node, *, binary: bool) -> str:
     """Total, share and self in one line."""
-    unit = tree.profile.unit
+    unit = tree.profile.counted
     whole = tree.nodes[0].total
     part = percent(node.total / whole) if whole else percent(0)
     total = amount(node.total, unit, binary=binary)

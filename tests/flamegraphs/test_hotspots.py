@@ -1,11 +1,13 @@
 import pytest
 from hypothesis import given
 
-from flamegraphs.hotspots import TRUNCATED, UNRESOLVED
+from flamegraphs.hotspots import TRUNCATED, UNRESOLVED, hotspots
+from flamegraphs.report import hotspots_text
 from tests.flamegraphs.profiles import (
     Stacks,
     hotspots_of,
     obvious_sums,
+    profile_of,
     stacks,
     sums,
 )
@@ -97,3 +99,12 @@ def test_hundreds_of_thousands_of_functions_are_told_apart() -> None:
     found = hotspots_of(many)
     assert {row.name: row.total for row in found.rows}["root"] == sum(range(200_000))
     assert found.rows[0].name == "f199999"
+
+
+def test_a_count_is_written_as_what_is_counted() -> None:
+    samples = profile_of([(["f"], 3), (["f"], 4)], unit="count", sample_type="samples")
+    assert samples.counted == "samples"
+    text = hotspots_text(hotspots(samples), limit=5, gpu_memory=1)
+    assert "7 samples in 2 stacks" in text
+    assert profile_of([(["f"], 3)]).counted == "bytes"
+    assert profile_of([(["f"], 3)], unit="count", sample_type="").counted == "count"

@@ -225,7 +225,7 @@ def test_a_page_has_every_sample_type_of_a_file(tmp_path: Path) -> None:
     data = page_data(done.out.encode())
     assert [(one["name"], one["unit"]) for one in data["measures"]] == [
         ("malloc", "bytes"),
-        ("objects", "count"),
+        ("objects", "objects"),
     ]
     names = [data["names"][name] for name in data["name"]]
     assert names == ["all", "main", "f", "g"]

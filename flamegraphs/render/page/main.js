@@ -267,7 +267,7 @@ addEventListener("afterprint", () => { element("print").replaceChildren(); drawL
 // ---- the beginning ----
 
 data.measures.forEach((measure, at) => {
-  element("type").append(made("option", { value: at, textContent: measure.unit ? `${measure.name} (${measure.unit})` : measure.name }));
+  element("type").append(made("option", { value: at, textContent: measure.unit && measure.unit !== measure.name ? `${measure.name} (${measure.unit})` : measure.name }));
 });
 element("types").hidden = data.diff || data.measures.length < 2;
 element("widths").hidden = !data.diff;

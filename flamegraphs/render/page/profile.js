@@ -18,11 +18,7 @@ const SINGLE = (totals, node) => totals[0][node];
 
 /** The measures that are shown at once: one, or before and after. */
 const sidesOf = (state) => (data.diff ? data.measures : [data.measures[state.type]]);
-/** What values are counted in: counts are those of something, of samples or of objects. */
-const unitOf = (state) => {
-  const [side] = sidesOf(state);
-  return side.unit === "count" && !data.diff ? side.name : side.unit;
-};
+const unitOf = (state) => sidesOf(state)[0].unit;
 const written = (value, state) => amount(value, unitOf(state), data.binary);
 const signed = (value, state) => (value > 0 ? "+" : "") + written(value, state);
 
