@@ -194,11 +194,12 @@ def diff_json(found: Diff, *, limit: int, gpu_memory: int) -> str:
 def header(found: Hotspots, *, binary: bool) -> dict[str, str]:
     """What was read and how much of it can be told, in the order to show it in."""
     profile = found.profile
+    total = amount(found.total, profile.counted, binary=binary)
     return {
         **profile.facts,
         "measured": profile.sample_type or "not stated by the file",
         "unit": unit_text(profile.unit, binary=binary),
-        "total": f"{amount(found.total, profile.counted, binary=binary)} in {found.samples:,} stacks",
+        "total": f"{total} in {found.samples:,} stacks",
         "unresolved": percent(found.share(found.unresolved)),
         "truncated": percent(found.share(found.truncated)) if found.truncated else "no",
     }
