@@ -23,6 +23,15 @@ settings.register_profile(
 settings.load_profile("project")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The files that take longest first, so that no worker is left alone with one at the end."""
+    ranks: dict[Path, int] = {}
+    for item in items:
+        rank = sum(item.get_closest_marker(slow) is not None for slow in ("kubernetes", "engine"))
+        ranks[item.path] = max(rank, ranks.get(item.path, 0))
+    items.sort(key=lambda item: -ranks[item.path])
+
+
 @pytest.fixture(scope="session")
 def warm_python() -> Iterator[Path]:
     """See :mod:`tests.warm`."""
