@@ -151,15 +151,16 @@ def _page(profile: Profile, title: str, gpu_memory: int, binary: bool) -> Iterat
     from flamegraphs.hotspots import hotspots
     from flamegraphs.render import html
 
-    others = [other for other in profile.others if _drawable(other)]
-    found = [hotspots(one) for one in (profile, *others)]
+    found = [hotspots(profile)]
+    if len(profile.stacks) <= OTHER_TYPES_UP_TO:
+        found += [one for other in profile.others if (one := _drawable(other)) is not None]
     sides = _sides([one.profile.sample_type for one in found], found)
     return html.write(
         html.Page(
             title,
             sides,
             [report.header(one, binary=binary) for one in found],
-            report.warnings(found[0], gpu_memory, binary=binary) + _left_out(profile, others),
+            report.warnings(found[0], gpu_memory, binary=binary) + _left_out(profile, sides),
             binary,
         )
     )
@@ -179,18 +180,21 @@ def _sides(names: Sequence[str], found: Sequence["Hotspots"]) -> "list[Side]":
     return [Side(*side) for side in zip(names, drawn, found, others, strict=True)]
 
 
-def _drawable(other: Profile) -> bool:
-    """Whether another sample type than the one asked for can be in a page."""
-    if len(other.stacks) > OTHER_TYPES_UP_TO:
-        return False
+def _drawable(other: Profile) -> "Hotspots | None":
+    """The figures of another sample type than the one asked for, where a page can have it."""
+    from flamegraphs.hotspots import hotspots
+
     try:
-        return all((batch.values >= 0).all() for batch in other.stacks.batches())
+        found = hotspots(other)
     except FlameGraphError:
-        return False
+        return None
+    return None if found.is_difference else found
 
 
-def _left_out(profile: Profile, others: Sequence[Profile]) -> list[str]:
-    missing = [one.sample_type for one in profile.others if one not in others]
+def _left_out(profile: Profile, sides: "Sequence[Side]") -> list[str]:
+    """Say which of a file's sample types a page does not have."""
+    drawn = [id(side.found.profile) for side in sides]
+    missing = [one.sample_type for one in profile.others if id(one) not in drawn]
     if not missing:
         return []
     return [

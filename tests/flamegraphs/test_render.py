@@ -1,6 +1,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -231,6 +232,16 @@ def test_a_page_has_every_sample_type_of_a_file(tmp_path: Path) -> None:
     assert names == ["all", "main", "f", "g"]
     assert [one["own"] for one in data["measures"]] == [[0, 0, 30, 12], [0, 0, 1, 1]]
     assert "in 2 stacks" in dict(data["facts"][0])["total"]
+
+
+def test_a_sample_type_that_cannot_be_drawn_is_left_out_by_name(tmp_path: Path) -> None:
+    freed = profile_of([(["f"], -1)], sample_type="freed")
+    held = profile_of([(["f"], 2)], sample_type="held")
+    profile = replace(profile_of([(["f"], 3)]), others=[freed, held])
+    output = tmp_path / "page.html"
+    write(profile, "html", str(output), title="t", gpu_memory=10**9, binary=False)
+    assert [one["name"] for one in page_data(output.read_bytes())["measures"]] == ["malloc", "held"]
+    assert "Not in this page: freed (" in output.read_text()
 
 
 def test_a_page_says_when_the_profile_was_taken_and_how_long_that_took(tmp_path: Path) -> None:
