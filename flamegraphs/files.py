@@ -175,10 +175,9 @@ def _open(path: str) -> BinaryIO:
         os.set_blocking(handle, True)
         file = os.fdopen(handle, "rb", buffering=0)
     mode = os.fstat(file.fileno()).st_mode
-    if stat.S_ISDIR(mode) or stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not file.isatty()):
-        kind = "a folder" if stat.S_ISDIR(mode) else "a device"
+    if stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not file.isatty()):
         file.close()
-        raise NotAProfileError(f"It is {kind}, not a file.")
+        raise NotAProfileError("It is a device, not a file.")
     if os.fstat(file.fileno()).st_size > MAX_FILE:
         file.close()
         raise NotAProfileError(f"It is larger than the {MAX_FILE >> 20} MiB that are read.")
