@@ -16,7 +16,7 @@ import yaml
 from simulator import session
 from simulator.home import Home
 from simulator.session import Options
-from simulator.values import JsonObject, as_list, as_object, as_objects, as_text
+from simulator.values import JsonObject, as_list, as_number, as_object, as_objects, as_text
 
 SAME = frozenset({"same", "read", "refresh", "read-discard", "discard"})
 """Operations that change nothing."""
@@ -35,6 +35,8 @@ class Step:
     diffs: tuple[str, ...] = ()
     """The input properties that differ."""
     failed: bool = False
+    seconds: float = 0.0
+    """Wall time from its beginning to its end, in whole seconds."""
 
     @property
     def type(self) -> str:
@@ -217,7 +219,7 @@ class Simulation:
             command, "--stack", stack, "--non-interactive", "--event-log", str(log), *arguments
         )
         events = log.read_text().splitlines() if log.exists() else []
-        outcome = _read_events(done, [as_object(json.loads(line)) for line in events])
+        outcome = read_events(done, [as_object(json.loads(line)) for line in events])
         if check:
             assert outcome.ok, outcome.output
         return outcome
@@ -284,10 +286,15 @@ def _edit(document: JsonObject, keys: Sequence[str], value: object) -> None:
         document[keys[-1]] = value
 
 
-def _read_events(done: Outcome, events: Sequence[JsonObject]) -> Outcome:
+def read_events(done: Outcome, events: Sequence[JsonObject]) -> Outcome:
+    """``done`` with the steps and diagnostics of the engine's event log."""
     steps: list[Step] = []
     diagnostics: list[str] = []
+    begun: dict[str, float] = {}
     for event in events:
+        now = as_number(event.get("timestamp"))
+        started = as_object(as_object(event.get("resourcePreEvent")).get("metadata"))
+        begun.setdefault(as_text(started.get("urn")), now)
         for kind in ("resourcePreEvent", "resOutputsEvent", "resOpFailedEvent"):
             if kind not in event:
                 continue
@@ -295,7 +302,8 @@ def _read_events(done: Outcome, events: Sequence[JsonObject]) -> Outcome:
             # Only a preview is over when it is planned.
             planned = bool(body.get("planning")) == (kind == "resourcePreEvent")
             if planned or kind == "resOpFailedEvent":
-                steps.append(_step(as_object(body.get("metadata")), kind == "resOpFailedEvent"))
+                step = _step(as_object(body.get("metadata")), kind == "resOpFailedEvent")
+                steps.append(replace(step, seconds=now - begun.get(step.urn, now)))
         message = as_object(event.get("diagnosticEvent"))
         if as_text(message.get("severity")) in ("warning", "error"):
             diagnostics.append(as_text(message.get("message")).strip())

@@ -1,0 +1,17 @@
+"""Every check: by section, and within a phase in the order in which they run."""
+
+from typing import Final
+
+from tests.live.check import Check
+from tests.live.checks import agent, before, cluster, engine, grafana, private_link
+
+CHECKS: Final[tuple[Check, ...]] = (
+    *before.CHECKS,
+    *cluster.CHECKS,
+    *agent.CHECKS,
+    *private_link.CHECKS,
+    *grafana.CHECKS,
+    *engine.CHECKS,
+    # The cluster may not be usable after it.
+    before.user_credentials,
+)

@@ -1,0 +1,89 @@
+"""Pulumi, its providers and Helm."""
+
+from importlib import metadata
+
+from simulator.values import as_text, dig
+from tests.engine.simulation import Outcome
+from tests.live.azure import CheckError
+from tests.live.check import Phase, Section, Verdict, check, fails, told
+from tests.live.world import World
+
+_PROVIDERS = ("azure-native", "kubernetes", "command")
+_LIMIT = 900
+"""Seconds that Helm and each of our own waits may take."""
+
+
+def first_up(world: World) -> Outcome:
+    """The run of ``up`` that makes everything.
+
+    Raises:
+        CheckError: it failed.
+    """
+    outcome = world.once("up", world.stack.up)
+    if not outcome.ok:
+        raise CheckError(f"pulumi up failed: {outcome.output.strip()[-500:]}")
+    return outcome
+
+
+@check(
+    "providers-are-the-pinned-ones",
+    Section.ENGINE,
+    Phase.DEPLOYED,
+    assumption="The installed provider plugins are those of `requirements.txt`",
+    otherwise="the engine installs them by itself; the project refuses a CLI older than 3.270",
+    by_hand="`pulumi plugin ls`",
+)
+def pinned_providers(world: World) -> Verdict:
+    """The stack's state says which versions it was made with."""
+    resources = world.once("state", world.stack.resources)
+    used: dict[str, str] = {}
+    for one in resources:
+        kind = as_text(one.get("type")).removeprefix("pulumi:providers:")
+        if kind in _PROVIDERS:
+            used[kind] = as_text(dig(one, "inputs", "version")) or used.get(kind, "")
+    wanted = {name: metadata.version(f"pulumi-{name}") for name in _PROVIDERS}
+    other = {name: used.get(name, "none") for name in wanted if used.get(name) != wanted[name]}
+    seen = ", ".join(f"{name} {version}" for name, version in sorted(used.items()))
+    return told(not other, f"{seen}; not as pinned: {other or 'none'}")
+
+
+@check(
+    "chart-can-be-pulled",
+    Section.ENGINE,
+    Phase.DEPLOYED,
+    assumption="`oci://ghcr.io/grafana/helm-charts/pyroscope` can be pulled from where `pulumi` "
+    "runs, at every preview",
+    otherwise="put the chart into the project (`pyroscope.chart.path`)",
+    by_hand="`pulumi preview` behind your proxy",
+)
+def chart_pulled(world: World) -> Verdict:
+    """The release is installed from it."""
+    release = world.resource("kubernetes:helm.sh/v3:Release")
+    chart = as_text(dig(release, "inputs", "chart"))
+    status = as_text(dig(release, "outputs", "status", "status"))
+    version = as_text(dig(release, "outputs", "status", "version"))
+    if "ghcr.io" not in chart:
+        return fails(f"the release is from {chart}")
+    return told(status == "deployed", f"{chart} {version} is {status}")
+
+
+@check(
+    "steps-keep-their-limits",
+    Section.ENGINE,
+    Phase.DEPLOYED,
+    assumption="Every step takes less than its limit: Helm 15 minutes, our own waits 15 minutes "
+    "each, ARM's operations the provider's default",
+    otherwise="the message says what was seen last; repeat the run",
+    by_hand="wall times of the first `up`",
+)
+def limits_kept(world: World) -> Verdict:
+    """The longest steps of the first ``up``, with Helm's and our own waits against their limit."""
+    steps = [one for one in first_up(world).changes if not one.type.startswith("gpuobs:")]
+    slowest = sorted(steps, key=lambda one: one.seconds, reverse=True)[:5]
+    own = [one for one in steps if one.type.startswith(("command:", "kubernetes:helm"))]
+    late = [one.name for one in own if one.seconds >= _LIMIT]
+    times = ", ".join(f"{one.name} {one.seconds:.0f} s" for one in slowest)
+    return told(bool(own) and not late, f"longest: {times}; at their limit: {late or 'none'}")
+
+
+CHECKS = (pinned_providers, chart_pulled, limits_kept)

@@ -1,0 +1,165 @@
+"""The throw-away stack: the real program, in a project and a state of the run's own."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from simulator.values import JsonObject, as_object, as_objects, as_text
+from tests.engine.simulation import Outcome, read_events
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+STACK: Final = "live"
+
+
+@dataclass
+class ThrowAwayStack:
+    """``pulumi`` on the checkout's program, with everything it writes below ``folder``."""
+
+    folder: Path
+    settings: dict[str, object]
+    """Section to its value, as in a stack file."""
+    say: Callable[[str], None]
+    environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+
+    def prepare(self) -> None:
+        """Write the project and initialise the stack.
+
+        Raises:
+            RuntimeError: pulumi refused.
+        """
+        for name in ("project", "state"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        project = as_object(yaml.safe_load((ROOT / "Pulumi.yaml").read_text()))
+        project["main"] = os.path.relpath(ROOT, self._project)
+        runtime = project.get("runtime")
+        name = as_text(as_object(runtime).get("name")) or as_text(runtime)
+        # The Python that runs the checks has all that the program needs.
+        project["runtime"] = {"name": name, "options": {"virtualenv": sys.prefix}}
+        plugins = self._plugins()
+        if plugins:
+            project |= {"plugins": plugins, "runtime": name}
+        (self._project / "Pulumi.yaml").write_text(yaml.safe_dump(project))
+        self._write_stack_file()
+        answer = self._pulumi("stack", "init", STACK)
+        if answer.status and "already exists" not in answer.output:
+            raise RuntimeError(answer.output)
+
+    def change(self, section: str, value: object) -> None:
+        """Give a section of the stack file another value."""
+        self.settings[section] = value
+        self._write_stack_file()
+
+    def preview(self, *arguments: str) -> Outcome:
+        """``pulumi preview``."""
+        return self._run("preview", *arguments)
+
+    def up(self, *arguments: str) -> Outcome:
+        """``pulumi up``."""
+        return self._run("up", "--yes", "--skip-preview", *arguments)
+
+    def destroy(self, *arguments: str) -> Outcome:
+        """``pulumi destroy``."""
+        return self._run("destroy", "--yes", "--skip-preview", *arguments)
+
+    def resources(self) -> list[JsonObject]:
+        """The resources in state."""
+        found = self._pulumi("stack", "export", "--stack", STACK, quiet=True)
+        deployment = as_object(as_object(json.loads(found.output)).get("deployment"))
+        return as_objects(deployment.get("resources"))
+
+    def output(self, name: str) -> str:
+        """One output of the stack, as JSON."""
+        return self._pulumi("stack", "output", name, "--json", "--stack", STACK, quiet=True).output
+
+    def run(self, *command: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
+        """Run one of the project's own commands, in the checkout."""
+        return subprocess.run(
+            command,
+            cwd=ROOT,
+            env=dict(self.environment),
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    @property
+    def _project(self) -> Path:
+        return self.folder / "project"
+
+    def _plugins(self) -> JsonObject:
+        """In a simulated Azure: the plugins of its session."""
+        home = self.environment.get("SIM_HOME")
+        if not home:
+            return {}
+        project = yaml.safe_load((Path(home) / "project" / "Pulumi.yaml").read_text())
+        return as_object(as_object(project).get("plugins"))
+
+    def _write_stack_file(self) -> None:
+        file = self._project / f"Pulumi.{STACK}.yaml"
+        document = as_object(yaml.safe_load(file.read_text())) if file.exists() else {}
+        document["config"] = {f"gpuobs:{name}": value for name, value in self.settings.items()}
+        file.write_text(yaml.safe_dump(document, sort_keys=False))
+
+    def _run(self, command: str, *arguments: str) -> Outcome:
+        log = self.folder / "events.json"
+        log.unlink(missing_ok=True)
+        self.say(f"pulumi {command} {' '.join(arguments)}".strip())
+        done = self._pulumi(
+            command, "--stack", STACK, "--non-interactive", "--event-log", str(log), *arguments
+        )
+        events = log.read_text().splitlines() if log.exists() else []
+        return read_events(done, [as_object(json.loads(line)) for line in events if line])
+
+    def _pulumi(self, *arguments: str, quiet: bool = False) -> Outcome:
+        """Run pulumi; what it says is shown as it comes.
+
+        Ctrl-C is passed on to it, so that it ends in good order before the interruption goes on.
+        """
+        environment = {
+            **self.environment,
+            "PULUMI_BACKEND_URL": f"file://{self.folder / 'state'}",
+            "PULUMI_CONFIG_PASSPHRASE": "throw-away",
+            "PULUMI_SKIP_UPDATE_CHECK": "true",
+            "PULUMI_DEBUG_COMMANDS": "true",  # --event-log belongs to the hidden flags
+        }
+        process = subprocess.Popen(
+            ["pulumi", "--cwd", str(self._project), *arguments],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            # The terminal's Ctrl-C is for us to pass on.
+            start_new_session=True,
+        )
+        lines: list[str] = []
+
+        def read() -> None:
+            for line in process.stdout or ():
+                lines.append(line)
+                if not quiet:
+                    self.say(f"  {line.rstrip()}")
+
+        reader = threading.Thread(target=read, daemon=True)
+        reader.start()
+        try:
+            status = process.wait()
+        except KeyboardInterrupt:
+            self.say("interrupted: waiting for pulumi to stop")
+            process.send_signal(2)
+            process.wait()
+            raise
+        finally:
+            reader.join(timeout=10)
+            if process.stdout:
+                process.stdout.close()
+        return Outcome(status, "".join(lines))
