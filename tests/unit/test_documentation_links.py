@@ -90,3 +90,14 @@ def test_every_page_is_reached_from_the_index() -> None:
             if file.suffix == ".md" and file.exists():
                 waiting.append(file)
     assert {page for page in PAGES if page.is_relative_to(ROOT / "docs")} <= seen
+
+
+@pytest.mark.parametrize(
+    "record",
+    sorted((ROOT / "docs" / "maintainers" / "decisions").glob("0*.md")),
+    ids=lambda record: record.stem,
+)
+def test_a_decision_begins_with_its_number_then_its_status_and_date(record: Path) -> None:
+    title, _, status = record.read_text(encoding="utf-8").splitlines()[:3]
+    assert title.startswith(f"# {int(record.stem[:4])}. ")
+    assert re.match(r"(Accepted|Superseded by \[\d+\]\(.*\)), \d{4}-\d\d-\d\d\.", status), status
