@@ -23,7 +23,8 @@ PATCH with ``application/merge-patch+json`` changes what exists; with
 pods would be ready.
 
 Helm releases (no real API has these; they stand for what the Helm library does on the client's
-side)::
+side). Each has a Secret ``sh.helm.release.v1.<name>.v<revision>``, as Helm keeps its records; who
+deletes that has made Helm forget the release::
 
     PUT    /releases/<namespace>/<name>        install: 202 release
                                                404 namespace, chart or version not found

@@ -118,6 +118,7 @@ class Helm:
         for key in texts(release.get("resources")):
             if key in objects.objects:
                 state.remove(objects, objects.objects[key])
+        objects.objects.pop(as_text(release.get("record")), None)
         if wait:
             self._world.start(HANDLER, "uninstall-timeout", _target(cluster_id, release), timeout)
         else:
@@ -129,7 +130,13 @@ class Helm:
         """Take every release as far as its objects allow."""
         for key, release in list(objects.releases.items()):
             status = release.get("status")
-            if status in PENDING and release.get("podsStarted") is True:
+            record = as_text(release.get("record"))
+            if record and status != "uninstalling" and record not in objects.objects:
+                # Helm knows a release by its record alone.
+                self._stop(cluster_id, release)
+                objects.releases.pop(key)
+                self._world.touch()
+            elif status in PENDING and release.get("podsStarted") is True:
                 waiting = self._waiting(cluster_id, objects, release)
                 if not waiting:
                     self._settle(cluster_id, release, "deployed", "")
@@ -167,6 +174,7 @@ class Helm:
             message="",
             podsStarted=False,
         )
+        _keep_record(objects, release)
         before = texts(release.get("resources"))
         namespace, name = as_text(release.get("namespace")), as_text(release.get("name"))
         try:
@@ -239,6 +247,23 @@ class Helm:
         else:
             waited = as_text(release.get("message")) or "pods are not ready"
             self._settle(cluster_id, release, "failed", f"context deadline exceeded: {waited}")
+
+
+def _keep_record(objects: ClusterState, release: JsonObject) -> None:
+    """The Secret in which Helm keeps what it knows of a release; only the newest revision's."""
+    objects.objects.pop(as_text(release.get("record")), None)
+    name, revision = as_text(release.get("name")), release.get("revision")
+    record: JsonObject = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "type": "helm.sh/release.v1",
+        "metadata": {
+            "name": f"sh.helm.release.v1.{name}.v{revision}",
+            "namespace": release.get("namespace"),
+            "labels": {"owner": "helm", "name": name, "version": str(revision)},
+        },
+    }
+    release["record"] = state.key(state.add(objects, record))
 
 
 def _target(cluster_id: str, release: JsonObject) -> str:

@@ -113,7 +113,7 @@ def _options(given: argparse.Namespace) -> Options:
     return Options(
         subscription=given.subscription,
         prefix=prefix,
-        folder=ROOT / "out" / "live" / prefix,
+        folder=(given.folder or ROOT / "out" / "live" / prefix).resolve(),
         location=given.location,
         other_location=given.other_location,
         gpu=given.gpu,
@@ -123,17 +123,14 @@ def _options(given: argparse.Namespace) -> Options:
 
 
 def _run(options: Options, checks: Sequence[Check], report: Path | None) -> int:
-    options.folder.mkdir(parents=True, exist_ok=True)
     stack = ThrowAwayStack(options.folder, options.settings(), say)
     world = World(options, stack)
     try:
         # Without a sign-in nothing is begun.
         world.tokens.get(ARM)
-        if options.prefix in world.options.resource_group:
-            found = world.arm.find(options.group_id)
-            if found is not None:
-                say(f"a run has left the resource group {options.resource_group}: removing it")
-                remove_group(world)
+        if world.arm.find(options.group_id) is not None:
+            say(f"an earlier run has left the resource group {options.resource_group}")
+            remove_group(world)
         stack.prepare()
         record = run(world, checks=checks)
         secret = {options.subscription: "<subscription>", world.tokens.caller(): "<caller>"}
@@ -190,6 +187,9 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--grafana-major", choices=("12", "13"), default="12")
     parser.add_argument("--prefix", help="of all names (default: a new one); repeated: cleans up")
+    parser.add_argument(
+        "--folder", type=Path, help="of the run's project, state and report (default: in out/live)"
+    )
     parser.add_argument("--only", metavar="CHECK", action="append", help="one check, or several")
     parser.add_argument("--list", action="store_true", help="list the checks and end")
     parser.add_argument("--yes", action="store_true", help="agree beforehand")

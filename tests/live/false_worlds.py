@@ -84,6 +84,11 @@ def _slow_steps(world: World) -> Rules:
     return []
 
 
+def _release_is_no_obstacle(world: World) -> Rules:
+    world.keep("destroy without release", Outcome(0, "Destroyed"))
+    return []
+
+
 _CONNECTION = "/privateEndpointConnections/[^/]+"
 _QUERIER = "/querier.v1.QuerierService/ProfileTypes"
 _SOURCE = "/api/datasources/uid/[^/]+"
@@ -153,6 +158,7 @@ FALSE_WORLDS: Mapping[str, FalseWorld] = {
     "providers-are-the-pinned-ones": _other_providers,
     "chart-can-be-pulled": _failed_release,
     "steps-keep-their-limits": _slow_steps,
+    "removed-release-stops-destroy": _release_is_no_obstacle,
 }
 
 TRUE_WORLDS: Mapping[str, FalseWorld] = {

@@ -86,7 +86,7 @@ def _in_a_false_world(sim: Simulation, check: Check, world: World) -> Verdict:
 
 def _forget_looks(world: World) -> None:
     """What one world showed is not for the other."""
-    for what in ("signal", "pool again", "state"):
+    for what in ("signal", "pool again", "state", "destroy without release"):
         world.forget(what)
 
 

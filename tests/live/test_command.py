@@ -134,6 +134,7 @@ def test_ctrl_c_removes_what_was_made_and_writes_the_report(
         *COMMAND,
         *("--subscription", options.subscription, "--prefix", options.prefix, "--yes"),
         *("--only", "endpoint-name", "--report", str(report)),
+        *("--folder", str(options.folder)),
     )
     deadline = time.monotonic() + 120
     while not [key for key in sim.resources() if options.resource_group in key]:

@@ -8,10 +8,11 @@ from tests.live.checks import agent, before, cluster, engine, grafana, private_l
 CHECKS: Final[tuple[Check, ...]] = (
     *before.CHECKS,
     *cluster.CHECKS,
-    *agent.CHECKS,
     *private_link.CHECKS,
     *grafana.CHECKS,
     *engine.CHECKS,
+    # Takes the agent away, after the release.
+    *agent.CHECKS,
     # The cluster may not be usable after it.
     before.user_credentials,
 )

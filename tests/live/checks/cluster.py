@@ -127,9 +127,9 @@ def pod_monitors(world: World) -> Verdict:
     Phase.GPU,
     assumption="A public cluster in the workspace's region needs no collection endpoint of its "
     "own; otherwise one in the cluster's region under the name `configurationAccessEndpoint`",
-    otherwise="no metrics; `python -m gpuobs check` stops at `metrics`. Where the cluster has an association "
-    "of that name already, Azure's provider says `cannot create already existing resource`: write "
-    "`collect: false` and keep yours",
+    otherwise="no metrics; `python -m gpuobs check` stops at `metrics`. Where the cluster has an "
+    "association of that name already, Azure's provider says `cannot create already existing "
+    "resource`: write `collect: false` and keep yours",
     by_hand="`kubectl logs --namespace kube-system deployment/ama-metrics --all-containers`",
 )
 def metrics_arrive(world: World) -> Verdict:

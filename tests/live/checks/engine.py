@@ -2,9 +2,9 @@
 
 from importlib import metadata
 
-from simulator.values import as_text, dig
+from simulator.values import as_object, as_text, dig
 from tests.engine.simulation import Outcome
-from tests.live.azure import CheckError
+from tests.live.azure import CheckError, Kubernetes
 from tests.live.check import Phase, Section, Verdict, check, fails, told
 from tests.live.world import World
 
@@ -86,4 +86,59 @@ def limits_kept(world: World) -> Verdict:
     return told(bool(own) and not late, f"longest: {times}; at their limit: {late or 'none'}")
 
 
-CHECKS = (pinned_providers, chart_pulled, limits_kept)
+_KINDS = (
+    "/api/v1/namespaces/gadget/services",
+    "/api/v1/namespaces/gadget/configmaps",
+    "/api/v1/namespaces/gadget/serviceaccounts",
+    "/apis/apps/v1/namespaces/gadget/statefulsets",
+    "/apis/policy/v1/namespaces/gadget/poddisruptionbudgets",
+)
+"""Where the release's objects are."""
+_RECORDS = "/api/v1/namespaces/gadget/secrets"
+RELEASE = "pyroscope"
+
+
+def _uninstall(kubernetes: Kubernetes) -> None:
+    """Remove the release as ``helm uninstall`` does: its objects, and Helm's records of it.
+
+    Raises:
+        CheckError: something of it cannot be listed or deleted.
+    """
+    for folder in (*_KINDS, _RECORDS):
+        listed = kubernetes.call("GET", folder)
+        if not listed.ok:
+            raise CheckError(f"{folder}: {listed.error}")
+        for one in listed.items("items"):
+            metadata_ = as_object(one.get("metadata"))
+            labels, notes = dig(metadata_, "labels"), dig(metadata_, "annotations")
+            record = dig(labels, "owner") == "helm" and dig(labels, "name") == RELEASE
+            if record or dig(notes, "meta.helm.sh/release-name") == RELEASE:
+                gone = kubernetes.call("DELETE", f"{folder}/{metadata_['name']}")
+                if not gone.ok:
+                    raise CheckError(f"{folder}/{metadata_['name']}: {gone.error}")
+
+
+@check(
+    "removed-release-stops-destroy",
+    Section.ENGINE,
+    Phase.REMOVED,
+    assumption="The kubernetes provider uninstalls a release that is there; one that somebody "
+    "uninstalled by hand stops `destroy` with `release: not found`",
+    otherwise="`pulumi destroy --refresh`",
+    by_hand="`helm list --namespace gadget`",
+)
+def removed_release(world: World) -> Verdict:
+    """Uninstalls the release by hand, then destroys it, without a refresh."""
+
+    def destroy() -> Outcome:
+        _uninstall(world.kubernetes())
+        urn = world.urn_of("pyroscope-release")
+        return world.stack.destroy("--target", urn, "--target-dependents")
+
+    outcome = world.once("destroy without release", destroy)
+    said = [line.strip() for line in outcome.output.splitlines() if "not found" in line]
+    stopped = not outcome.ok and bool(said)
+    return told(stopped, f"pulumi destroy: {said[0] if said else outcome.output.strip()[-200:]}")
+
+
+CHECKS = (pinned_providers, chart_pulled, limits_kept, removed_release)
