@@ -65,6 +65,10 @@ class ThrowAwayStack:
         """``pulumi up``."""
         return self._run("up", "--yes", "--skip-preview", *arguments)
 
+    def refresh(self, *arguments: str) -> Outcome:
+        """``pulumi refresh``."""
+        return self._run("refresh", "--yes", "--skip-preview", *arguments)
+
     def destroy(self, *arguments: str) -> Outcome:
         """``pulumi destroy``."""
         return self._run("destroy", "--yes", "--skip-preview", *arguments)

@@ -55,8 +55,8 @@ def test_without_the_clusters_token_nothing_is_answered(azure: Azure) -> None:
 
 
 def test_an_unknown_resource_is_not_found(kubernetes: Kubernetes) -> None:
-    path = "/apis/batch/v1/namespaces/gadget/jobs"
-    assert kubernetes.call("POST", path, {"kind": "Job"}).status_code == 404
+    path = "/apis/batch/v1/namespaces/gadget/cronjobs"
+    assert kubernetes.call("POST", path, {"kind": "CronJob"}).status_code == 404
 
 
 def test_an_annotation_that_is_no_string_is_refused(kubernetes: Kubernetes) -> None:

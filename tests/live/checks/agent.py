@@ -38,7 +38,7 @@ def without_agent(world: World) -> Outcome:
 
     def destroy() -> Outcome:
         urn = world.urn_of(_EXTENSION_NAME)
-        outcome = world.stack.destroy("--target", urn, "--target-dependents", "--refresh")
+        outcome = world.stack.destroy("--target", urn, "--target-dependents")
         if not outcome.ok:
             raise CheckError(f"pulumi destroy: {outcome.output.strip()[-300:]}")
         return outcome

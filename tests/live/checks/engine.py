@@ -128,12 +128,15 @@ def _uninstall(kubernetes: Kubernetes) -> None:
     by_hand="`helm list --namespace gadget`",
 )
 def removed_release(world: World) -> Verdict:
-    """Uninstalls the release by hand, then destroys it, without a refresh."""
+    """Uninstalls the release by hand, then destroys it without a refresh before."""
 
     def destroy() -> Outcome:
         _uninstall(world.kubernetes())
         urn = world.urn_of("pyroscope-release")
-        return world.stack.destroy("--target", urn, "--target-dependents")
+        outcome = world.stack.destroy("--target", urn, "--target-dependents")
+        # For what is destroyed later: the release is gone from the state as well.
+        world.stack.refresh()
+        return outcome
 
     outcome = world.once("destroy without release", destroy)
     said = [line.strip() for line in outcome.output.splitlines() if "not found" in line]
