@@ -51,8 +51,8 @@ def read_by_the_code() -> dict[str, str]:
     found: dict[str, str] = {}
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
-            if path == Path(__file__):
-                continue
+            if path.name.startswith("test_"):
+                continue  # what a test makes up is no variable of the project
             for name in read_in_python(path):
                 found.setdefault(name, path.relative_to(ROOT).as_posix())
     scripts = [*(ROOT / "scripts").iterdir(), ROOT / "operations" / "run", ROOT / ".ci" / "run"]
