@@ -30,6 +30,8 @@ find_python() {
 install_packages() {
   environment=$1
   shift
+  # Most of the packages' modules are never imported; the rest are compiled at their first import.
+  [ -n "${PYTHONDONTWRITEBYTECODE:-}" ] || set -- --no-compile "$@"
   "$environment/bin/python" -m pip --disable-pip-version-check install --quiet --require-hashes \
     -r "$root/requirements.txt" -r "$root/requirements-dev.txt" "$@" >&2
 }
