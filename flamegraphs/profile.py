@@ -21,6 +21,7 @@ from flamegraphs.window import length_text, moment_text
 
 IntArray = NDArray[np.int64]
 FrameArray = NDArray[np.int32]
+HeldFrames = NDArray[np.int32 | np.uint16]
 
 MAX_TOTAL = 2**63 - 1
 """Sums are kept in 64 bits; values that add up to more are refused rather than wrapped."""
@@ -120,20 +121,52 @@ class HeldStacks:
 
     SIZE = 4096
 
-    def __init__(self, frames: FrameArray, offsets: IntArray, values: IntArray) -> None:
-        self._all = Batch(frames, offsets, values)
+    def __init__(self, frames: HeldFrames, offsets: IntArray, values: IntArray) -> None:
+        self.frames, self.offsets, self.values = frames, offsets, values
 
     def __len__(self) -> int:
-        return len(self._all.values)
+        return len(self.values)
 
     def batches(self, samples: IntArray | None = None) -> Iterator[Batch]:
         """See `Stacks`."""
         chosen = np.arange(len(self)) if samples is None else samples
-        frames, offsets, values = self._all.frames, self._all.offsets, self._all.values
         for start in range(0, len(chosen), self.SIZE):
             part = chosen[start : start + self.SIZE]
-            lengths = offsets[part + 1] - offsets[part]
-            yield Batch(frames[ranges(offsets[part], lengths)], offsets_of(lengths), values[part])
+            if samples is None:
+                offsets = self.offsets[start : start + len(part) + 1]
+                frames = self.frames[offsets[0] : offsets[-1]]
+                offsets = offsets - offsets[0]
+            else:
+                lengths = self.offsets[part + 1] - self.offsets[part]
+                frames = self.frames[ranges(self.offsets[part], lengths)]
+                offsets = offsets_of(lengths)
+            yield Batch(frames.astype(np.int32, copy=False), offsets, self.values[part])
+
+
+def held(profile: "Profile") -> "Profile":
+    """The same with its stacks decoded once and held in memory, for who reads them several times.
+
+    Raises what reading them raises.
+    """
+    count = len(profile.stacks)
+    # Two bytes tell most tables of functions apart, and frames are most of what is held.
+    kind = np.uint16 if len(profile.functions) <= 2**16 else np.int32
+    frames: HeldFrames = np.empty(0, kind)
+    lengths, values = np.empty(count, np.int64), np.empty(count, np.int64)
+    used = done = 0
+    for batch in profile.stacks.batches():
+        read = done + len(batch.values)
+        needed = used + len(batch.frames)
+        if needed > len(frames):
+            # As many as there will be, by those so far; pages that stay unused cost nothing.
+            wider = np.empty(needed * count // read * 9 // 8 + 1, kind)
+            wider[:used] = frames[:used]
+            frames = wider
+        frames[used:needed] = batch.frames
+        lengths[done:read] = np.diff(batch.offsets)
+        values[done:read] = batch.values
+        used, done = needed, read
+    return replace(profile, stacks=HeldStacks(frames[:used], offsets_of(lengths), values))
 
 
 @dataclass(frozen=True)

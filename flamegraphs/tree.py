@@ -17,7 +17,15 @@ from numpy.typing import NDArray
 
 from flamegraphs.errors import UsageError
 from flamegraphs.merge import common_functions
-from flamegraphs.profile import MAX_TOTAL, FrameArray, IntArray, Profile, offsets_of
+from flamegraphs.profile import (
+    MAX_TOTAL,
+    FrameArray,
+    HeldFrames,
+    HeldStacks,
+    IntArray,
+    Profile,
+    offsets_of,
+)
 
 NOT_DRAWN = -1
 """The function of a node that stands for narrow ones."""
@@ -104,7 +112,7 @@ class _Paths:
     """All samples of all profiles, one after another."""
 
     profiles: Sequence[Profile]
-    frames: FrameArray
+    frames: HeldFrames
     offsets: IntArray
     values: IntArray
     weights: IntArray
@@ -141,8 +149,10 @@ class _Paths:
         return growth
 
 
-def _all(profiles: Sequence[Profile]) -> tuple[FrameArray, IntArray, IntArray]:
+def _all(profiles: Sequence[Profile]) -> tuple[HeldFrames, IntArray, IntArray]:
     """All samples of all profiles, one after another."""
+    if len(profiles) == 1 and isinstance(stacks := profiles[0].stacks, HeldStacks):
+        return stacks.frames, stacks.offsets, stacks.values
     frames: list[FrameArray] = [np.zeros(0, np.int32)]
     lengths: list[IntArray] = [np.zeros(0, np.int64)]
     values: list[IntArray] = [np.zeros(0, np.int64)]
@@ -189,7 +199,7 @@ class _Growth:
         self.ends: IntArray = np.zeros(0, np.int64)
 
     def grow(
-        self, frames: FrameArray, offsets: IntArray, weights: IntArray, from_leaf: bool
+        self, frames: HeldFrames, offsets: IntArray, weights: IntArray, from_leaf: bool
     ) -> None:
         """Add one level after another; samples end in nodes wide enough, or in gathered ones."""
         samples = np.flatnonzero(weights)

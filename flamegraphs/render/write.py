@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from flamegraphs import terminal
 from flamegraphs.errors import FlameGraphError, UsageError
-from flamegraphs.profile import Profile
+from flamegraphs.profile import Profile, held
 
 if TYPE_CHECKING:
     from flamegraphs.diff import Diff
@@ -25,7 +25,7 @@ _ENDINGS = {
 }
 OTHER_TYPES_UP_TO = 200_000
 """Stacks of a file of which a page has every sample type: each costs as much as the first."""
-INVERTED_UP_TO = 500_000
+INVERTED_UP_TO = 200_000
 """Stacks of which a page gets an exact inverted tree, which costs as much as the other one."""
 
 
@@ -151,7 +151,8 @@ def _page(profile: Profile, title: str, gpu_memory: int, binary: bool) -> Iterat
     from flamegraphs.hotspots import hotspots
     from flamegraphs.render import html
 
-    found = [hotspots(profile)]
+    # Read for the table and for the graph: decoding is most of the work.
+    found = [hotspots(held(profile))]
     if len(profile.stacks) <= OTHER_TYPES_UP_TO:
         found += [one for other in profile.others if (one := _drawable(other)) is not None]
     sides = _sides([one.profile.sample_type for one in found], found)
@@ -185,7 +186,7 @@ def _drawable(other: Profile) -> "Hotspots | None":
     from flamegraphs.hotspots import hotspots
 
     try:
-        found = hotspots(other)
+        found = hotspots(held(other))
     except FlameGraphError:
         return None
     return None if found.is_difference else found
@@ -193,8 +194,10 @@ def _drawable(other: Profile) -> "Hotspots | None":
 
 def _left_out(profile: Profile, sides: "Sequence[Side]") -> list[str]:
     """Say which of a file's sample types a page does not have."""
-    drawn = [id(side.found.profile) for side in sides]
-    missing = [one.sample_type for one in profile.others if id(one) not in drawn]
+    drawn = {(side.found.profile.sample_type, side.found.profile.unit) for side in sides}
+    missing = [
+        one.sample_type for one in profile.others if (one.sample_type, one.unit) not in drawn
+    ]
     if not missing:
         return []
     return [

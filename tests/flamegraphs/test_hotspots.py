@@ -1,14 +1,19 @@
+import numpy as np
 import pytest
 from hypothesis import given
 
+from flamegraphs.formats import pprof
 from flamegraphs.hotspots import TRUNCATED, UNRESOLVED, hotspots
+from flamegraphs.profile import held
 from flamegraphs.report import hotspots_text
 from tests.flamegraphs.profiles import (
     Stacks,
     hotspots_of,
     obvious_sums,
+    pprof_bytes,
     profile_of,
     stacks,
+    stacks_of,
     sums,
 )
 
@@ -108,3 +113,15 @@ def test_a_count_is_written_as_what_is_counted() -> None:
     assert "7 samples in 2 stacks" in text
     assert profile_of([(["f"], 3)]).counted == "bytes"
     assert profile_of([(["f"], 3)], unit="count", sample_type="").counted == "count"
+
+
+@given(stacks)
+def test_a_profile_that_is_held_is_the_same(given_stacks: Stacks) -> None:
+    read = pprof.read(pprof_bytes(given_stacks))
+    kept = held(read)
+    assert stacks_of(kept) == stacks_of(read)
+    assert sums(hotspots(kept)) == sums(hotspots(read))
+    some = np.arange(0, len(read.stacks), 2)
+    for one, other in zip(kept.stacks.batches(some), read.stacks.batches(some), strict=True):
+        assert one.frames.tolist() == other.frames.tolist()
+        assert one.values.tolist() == other.values.tolist()
