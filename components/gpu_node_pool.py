@@ -208,7 +208,7 @@ def _device_plugin(
             depends_on=depends_on,
             # Its name is fixed: a second one beside it is not possible.
             delete_before_replace=True,
-            # Nothing outside the cluster hangs on it.
+            # Nothing outside the cluster depends on it.
             deleted_with=cluster,
         ),
     )

@@ -36,7 +36,7 @@ class GrafanaPrivateEndpointArgs:
     private_link_location: str
     """The service's region: the cluster's."""
     request_message: str
-    """Distinct for each stack; tells its connection from another's on the same service."""
+    """Distinct for each stack; distinguishes its connection from another's on the same service."""
     observed: pulumi.Input[str] | None = None
     """Revision of the approved connection; None: drift is not looked for."""
 

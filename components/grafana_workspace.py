@@ -1,6 +1,7 @@
 """Azure Managed Grafana: a workspace that exists already, or one made here, and who may do what.
 
-Role assignments are made where this stack made the scope or the principal, or where it was told to.
+Role assignments are made where this stack made the scope or the principal, or the settings ask for
+them.
 What an existing workspace lacks is only reported: granting it is its owner's.
 """
 

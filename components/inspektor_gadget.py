@@ -122,10 +122,11 @@ def _namespace(
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
         pulumi.ResourceOptions(
             parent=parent,
-            # One that exists is only read. A stack that made it, and is then told that it exists,
-            # lets go of it; left out of the program it would be deleted, with all that is in it.
+            # One that exists is only read. A stack that made it, and whose settings then say that
+            # it exists, no longer manages it; left out of the program it would be deleted, with
+            # all that is in it.
             id=NAMESPACE if exists else None,
-            # Nothing outside the cluster hangs on it.
+            # Nothing outside the cluster depends on it.
             deleted_with=cluster,
         ),
     )

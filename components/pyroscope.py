@@ -131,7 +131,7 @@ class Pyroscope(pulumi.ComponentResource):
             f"{name}-private-link-ready",
             Verb.AWAIT_PRIVATE_LINK,
             request,
-            # Runs after the endpoint's deletion and before the release's, which a stranger's
+            # Runs after the endpoint's deletion and before the release's, which somebody else's
             # connection would let wait in vain: Helm cannot name it.
             delete=Verb.AWAIT_PRIVATE_LINK_UNUSED,
             triggers=[release.id, guard.id],
@@ -188,7 +188,7 @@ def _release(
             delete_before_replace=True,
             # What failed half-way is removed and installed again. An upgrade on top would not do: a
             # StatefulSet keeps a pod that never became ready, also when its template has been
-            # mended (kubernetes 67250).
+            # fixed (kubernetes 67250).
             replace_on_changes=[FAILED_BEFORE],
             # A StatefulSet refuses another claim for its volume. The disk itself outlives the
             # release.

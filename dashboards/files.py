@@ -135,7 +135,7 @@ def _inputs(value: object) -> Iterator[tuple[str, _Object]]:
             return
     raise ValueError(
         'The dashboard file\'s "__inputs" is not a list of objects with a name, so its '
-        "placeholders cannot be told. Export the dashboard again."
+        "placeholders cannot be known. Export the dashboard again."
     )
 
 

@@ -121,7 +121,7 @@ def lost_from_sight() -> stat.Panel:
             "An agent that restarts forgets what was allocated before, though the processes may "
             "still hold it. Above 0, the live panels can be too low by up to this amount until "
             "those processes restart. Nodes that went away with their memory count as well. "
-            "docs/users/dashboard.md tells how it is found."
+            "docs/users/dashboard.md explains how it is found."
         )
         .unit(BytesIEC)
         .color_mode(BigValueColorMode.BACKGROUND)

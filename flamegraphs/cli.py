@@ -176,7 +176,7 @@ def _add_units(command: argparse.ArgumentParser) -> None:
         type=_size,
         default="80GB",
         metavar="SIZE",
-        help="memory of one GPU; more allocated than this earns a note (default: 80GB)",
+        help="memory of one GPU; more allocated than this adds a note (default: 80GB)",
     )
 
 
@@ -386,7 +386,7 @@ def _server(options: argparse.Namespace) -> "Server | None":
     if options.pyroscope:
         if not options.pyroscope.startswith(("http://", "https://")):
             raise UsageError(
-                f"{options.pyroscope} is no URL; write http://localhost:{PYROSCOPE_PORT}."
+                f"{options.pyroscope} is not a URL; write http://localhost:{PYROSCOPE_PORT}."
             )
         from flamegraphs.sources.pyroscope import Server
 

@@ -62,7 +62,7 @@ class Limit:
         if stripped.endswith("%"):
             number = float(stripped[:-1])
             if not 0 <= number < float("inf"):
-                raise ValueError(f"{text!r} is no limit; write it like 10% or 512MiB.")
+                raise ValueError(f"{text!r} is not a limit; write it like 10% or 512MiB.")
             return cls(stripped, number / 100, 0)
         return cls(stripped, None, size(stripped))
 

@@ -119,7 +119,7 @@ def _parse(data: bytearray, head: bytes, sample_type: str | None, budget: Budget
         case Format.FOLDED:
             return _read_folded(data, head, sample_type, budget)
         case None:
-            raise NotAProfileError(f"It is binary, of a kind not known. Read are {sniff.READ}.")
+            raise NotAProfileError(f"It is a binary file of an unknown format. {sniff.SUPPORTED}")
 
 
 def _read_folded(data: bytearray, head: bytes, sample_type: str | None, budget: Budget) -> Profile:
@@ -129,7 +129,7 @@ def _read_folded(data: bytearray, head: bytes, sample_type: str | None, budget: 
         profile = folded.read(data, budget)
     except NotAProfileError as error:
         if table := sniff.table_of(head):
-            raise NotAProfileError(f"It seems to be {table}. Read are {sniff.READ}.") from error
+            raise NotAProfileError(f"It seems to be {table}. {sniff.SUPPORTED}") from error
         raise
     if sample_type is not None:
         raise NotAProfileError(
@@ -140,7 +140,7 @@ def _read_folded(data: bytearray, head: bytes, sample_type: str | None, budget: 
 
 def _refuse_foreign(head: bytes) -> None:
     if what := sniff.foreign(head):
-        raise NotAProfileError(f"It seems to be {what}. Read are {sniff.READ}.")
+        raise NotAProfileError(f"It seems to be {what}. {sniff.SUPPORTED}")
 
 
 def _utf8(data: bytearray, budget: Budget) -> bytearray:

@@ -10,11 +10,11 @@ from enum import Enum, auto
 HEAD = 4096
 """Bytes from the beginning that are looked at."""
 
-READ = (
-    "pprof, folded stacks, Pyroscope's flame graph JSON, speedscope, PyTorch memory snapshots, "
-    "Grafana data frames, OTLP profiles, memray's csv and gprof2dot, perf script"
+SUPPORTED = (
+    "Supported formats: pprof, folded stacks, Pyroscope's flame graph JSON, speedscope, PyTorch "
+    "memory snapshots, Grafana data frames, OTLP profiles, memray's csv and gprof2dot, perf script."
 )
-"""What is read, for messages."""
+"""A sentence for messages."""
 
 
 class Format(Enum):

@@ -81,7 +81,7 @@ def size(text: str) -> int:
     number = text.rstrip("bBkKmMgGtTpPeEiI ")
     unit = text[len(number) :].strip().lower() or "b"
     if unit not in _SIZES or not number.replace(".", "", 1).isdecimal():
-        raise ValueError(f"{text!r} is no size; write it like 512MiB, 2GB or 1048576.")
+        raise ValueError(f"{text!r} is not a size; write it like 512MiB, 2GB or 1048576.")
     return int(float(number) * _SIZES[unit])
 
 

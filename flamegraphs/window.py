@@ -63,7 +63,7 @@ def _moment(text: str, now: datetime) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise UsageError(
-            f"{text!r} is no moment; write now, now-90m, 2026-05-01T12:00:00Z or seconds since "
+            f"{text!r} is not a time; write now, now-90m, 2026-05-01T12:00:00Z or seconds since "
             "1970."
         ) from None
     # A time without a zone is the reader's own, as in every clock on their machine.

@@ -61,7 +61,7 @@ def _request(outputs: "StackOutputs", window: int | None) -> "SignalRequest":
             ExitCode.REJECTED,
             f"The output signalCheck of {outputs.name} is not understood.",
             why=f"it was written by another version of this program; see {fields}",
-            fix=f"run `{outputs.deploy}` with this version, which writes the output anew",
+            fix=f"run `{outputs.deploy}` with this version, which writes the output again",
         ) from error
     return request if window is None else request.model_copy(update={"window_minutes": window})
 

@@ -39,10 +39,14 @@ class Status(IntEnum):
     FORBIDDEN = 4, "a role is missing", "get the role that the message names"
     REJECTED = (
         5,
-        "a service, or Pulumi, said no to this very request",
+        "a service, or Pulumi, refused this request",
         "read the message; repeating does not help",
     )
-    CONFLICT = 6, "a name or uid belongs to somebody else", "choose another, or see who owns it"
+    CONFLICT = (
+        6,
+        "a name or uid is in use by another owner",
+        "choose another name, or see who owns it",
+    )
     UNREACHABLE = (
         7,
         "no answer, or not the expected server's",

@@ -72,7 +72,7 @@ def conflicts(*, server: str, chart: str | None, agent: str | None) -> tuple[Con
         found.append(
             Conflict(
                 part="server",
-                rule=f"a tag that tells Pyroscope's version: {SERVERS}",
+                rule=f"a tag that states Pyroscope's version: {SERVERS}",
                 why="whether this server understands the agent's profiles cannot be known; where "
                 "it does not, every push succeeds and every flame graph stays empty.",
                 fix=f'write imageTag: "{DEFAULT_SERVER}"',

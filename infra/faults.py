@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, told to the person at the terminal.
+"""What is wrong with a configuration, reported to the person at the terminal.
 
 A :class:`Fault` is one broken rule; a :class:`ConfigurationError` is all of them, in one message.
 The settings (:mod:`infra.settings`) and the checks of what exists already (:mod:`infra.preflight`)

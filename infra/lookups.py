@@ -31,7 +31,7 @@ def survey(request: SurveyRequest) -> Survey:
         return Survey.model_validate_json(result.stdout)
     except ValidationError as error:
         raise pulumi.RunError(
-            f"`{command_line(Verb.SURVEY)}` answered something else than a survey: {error}"
+            f"`{command_line(Verb.SURVEY)}` answered something other than a survey: {error}"
         ) from None
     # The SDK raises a plain Exception for an invoke that failed.
     except Exception as error:
@@ -44,8 +44,8 @@ def survey(request: SurveyRequest) -> Survey:
 def observe(request: pulumi.Output[Message]) -> pulumi.Output[Mapping[str, str]]:
     """The revisions of the objects in ``request`` (an ``ObserveRequest``), by name.
 
-    What could not be observed is told as a warning; its revision is a fresh one, so it is applied
-    again.
+    What could not be observed is reported as a warning; its revision is a fresh one, so it is
+    applied again.
     """
     result = local.run_output(
         command=command_line(Verb.OBSERVE),

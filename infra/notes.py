@@ -3,14 +3,14 @@
 from infra.settings import Settings
 
 RECORDED = (
-    "Recorded are allocations made after the agent started: a workload that was running before, "
+    "Only allocations made after the agent started are recorded: a workload that ran before it, "
     "such as a vLLM server, which allocates most of its memory when it starts, shows an empty "
     "flame graph until it is restarted.",
     "The flame graph shows the bytes that were allocated in the chosen time, not the memory in "
     "use: frees do not count, and a restarted workload counts twice.",
-    "Recorded are cuMemAlloc, cuMemAllocManaged, cuMemAllocPitch and pinned host memory "
-    "(cuMemAllocHost). Not recorded are cuMemAllocAsync, cuMemHostAlloc and cuMemCreate (PyTorch's "
-    "expandable segments).",
+    "cuMemAlloc, cuMemAllocManaged, cuMemAllocPitch and pinned host memory (cuMemAllocHost) are "
+    "recorded. cuMemAllocAsync, cuMemHostAlloc and cuMemCreate (PyTorch's expandable segments) are "
+    "not.",
     "The first profile of a process may lack symbols: run the workload once more.",
     "Leave the dashboard's refresh off while you read a flame graph: a refresh folds it up again.",
 )

@@ -15,10 +15,10 @@ from infra.settings.chart_values import OWNED_VALUES
 from infra.settings.section import Described, Section, Text, Whole
 
 _INTRODUCTION = """\
-A stack file, `Pulumi.<stack>.yaml`, holds one structured value a section. Sections `cluster` and
+A stack file, `Pulumi.<stack>.yaml`, holds one structured value per section. Sections `cluster` and
 `grafana` are needed; everything else has a default. All of it is checked before the first resource
-is touched, and everything that is wrong is told in one message: where, the rule, why, and what to
-write.
+is touched, and everything that is wrong is reported in one message: where, the rule, why, and what
+to write.
 
 - Keys are in camelCase, and a key that does not exist is refused with the nearest one that does.
 - Versions go into quotes: YAML reads `1.20` as the number `1.2`.

@@ -244,7 +244,7 @@ _COMMANDS = {
         deadline_option="--deadline",
     ),
     Verb.OBSERVE: _Command(
-        "tell which of the approval, data sources and dashboards are as requested",
+        "report which of the approval, data sources and dashboards are as requested",
         """echo '{"dataSources": {"pyroscope": {...}}}' | sh operations/run observe""",
         _observe,
     ),

@@ -273,8 +273,8 @@ def _refuse_lost_connection(request: ApprovalRequest, session: Session) -> None:
         raise OperationError(
             ExitCode.REJECTED,
             f"The managed private endpoint {request.endpoint_name} has lost its connection.",
-            why="somebody removed it from the Private Link Service, or the service was made anew; "
-            f"Grafana still shows {endpoint.status}",
+            why="somebody removed it from the Private Link Service, or the service was created "
+            f"again; Grafana still shows {endpoint.status}",
             fix=managed_endpoint.how_to_replace(request),
             transient=True,
         )

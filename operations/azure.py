@@ -113,7 +113,7 @@ class Azure:
             raise OperationError(
                 ExitCode.UNREACHABLE,
                 f"Could not {action}: what answered is not Azure Resource Manager.",
-                why="the answer is no JSON object",
+                why="the answer is not a JSON object",
                 fix=_CHECK_NETWORK,
                 transient=True,
             )
@@ -202,7 +202,7 @@ def _azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[No
         if error.response is None:
             raise OperationError(
                 ExitCode.NOT_AUTHENTICATED,
-                f"Could not {action}: no credential gave a token for {scope}.",
+                f"Could not {action}: no credential returned a token for {scope}.",
                 why=_first_line(str(error)),
                 fix=SIGN_IN,
             ) from error

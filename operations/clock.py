@@ -88,7 +88,7 @@ class Clock:
         pause = _FIRST_PAUSE
         kind: ExitCode | None = None
         since = started
-        told: tuple[float, str] = (started, "")
+        reported: tuple[float, str] = (started, "")
         waited = False
         while True:
             try:
@@ -107,13 +107,13 @@ class Clock:
                     raise
                 if left <= 0:
                     raise _expired(what, now - started, error) from error
-                # Why something is absent takes a whole line of a service's words; it is told at
+                # Why something is absent takes a whole line of a service's words; it is reported at
                 # the end.
                 absent = error.kind is ExitCode.NOT_FOUND
                 seen = error.happened.rstrip(".") if absent else error.sentence()
-                if not quiet and (seen != told[1] or now - told[0] >= _PROGRESS_EVERY):
+                if not quiet and (seen != reported[1] or now - reported[0] >= _PROGRESS_EVERY):
                     say(f"waiting for {what} ... {now - started:.0f} s, last seen: {seen}")
-                    told = (now, seen)
+                    reported = (now, seen)
                 advised = error.retry_after or 0.0
             self.sleep(min(max(pause, advised), left))
             waited = True

@@ -1,7 +1,7 @@
 """Who the operations are in Azure: whoever Pulumi's Azure provider is.
 
 The provider reads the ``ARM_*`` variables in a fixed order (its own documentation and source), and
-knows nothing of the ``AZURE_*`` ones unless it is told to. With two identities a deployment fails
+knows nothing of the ``AZURE_*`` ones unless it is set to. With two identities a deployment fails
 half-way, on rights that the other one has. So what ``ARM_*`` names counts here too, in the same
 order; without any, it is the chain of ``DefaultAzureCredential``, which like the provider ends at
 ``az login``. What a stack file configures (``azure-native:clientId``) is not seen here; a

@@ -1,4 +1,4 @@
-"""The one failure an operation has, and the exit codes that tell its kinds apart.
+"""The one failure an operation has, and the exit codes that distinguish its kinds.
 
 An :class:`OperationError` is written for the person at the terminal: what happened and to which
 resource, why, and what to do next. Not here: how a service's answer becomes an error

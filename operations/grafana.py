@@ -1,4 +1,4 @@
-"""The HTTP API of an Azure Managed Grafana workspace: one short client, errors told apart.
+"""The HTTP API of an Azure Managed Grafana workspace: one short client, errors distinguished.
 
 Only routes by uid are used; Grafana 13 turned the ones with numeric ids off. A token goes to https
 endpoints only. Not here: what is applied (``data_sources.py``, ``dashboards.py``).
@@ -42,7 +42,7 @@ class Grafana:
             raise OperationError(
                 ExitCode.BAD_REQUEST,
                 f"{endpoint!r} is not the https URL of a Grafana workspace.",
-                why="an access token must not travel in the clear",
+                why="an access token must not be sent unencrypted",
                 fix="use the endpoint that `az grafana show --query properties.endpoint` prints",
             )
         self.endpoint = endpoint.rstrip("/")
@@ -150,7 +150,7 @@ class Grafana:
         if workspace.text("properties", "publicNetworkAccess") == "Disabled":
             raise OperationError(
                 ExitCode.FORBIDDEN,
-                f"The Grafana workspace {name} does not admit public networks "
+                f"The Grafana workspace {name} does not allow access from public networks "
                 "(publicNetworkAccess is Disabled).",
                 why=seen.sentence(),
                 fix="run this from inside the network of its private endpoint, or "

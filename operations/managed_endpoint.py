@@ -66,7 +66,7 @@ def raise_if_failed(operation_url: str, session: Session) -> None:
             ExitCode.REJECTED,
             f"The refresh of Grafana's managed private endpoints ended {operation.text('status')}.",
             why=f"{operation.text('error', 'code')}: {operation.text('error', 'message')}",
-            fix="run it again; if it fails again, delete the endpoint and let it be made anew",
+            fix="run it again; if it fails again, delete the endpoint and let it be created again",
         )
 
 

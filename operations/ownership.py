@@ -49,7 +49,7 @@ def owns_tags(owner: Owner, tags: Iterable[str]) -> bool:
 def describe(owner: Owner | None) -> str:
     """Who that is, for a person."""
     if owner is None:
-        return "nobody this program knows (no owner mark: made by hand or by another tool)"
+        return "an unknown owner (no owner mark: made by hand or by another tool)"
     return f"stack {owner.stack!r} of project {owner.project!r} for the cluster {owner.cluster}"
 
 

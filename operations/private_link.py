@@ -29,12 +29,12 @@ DEADLINE = 900.0
 """Seconds. The controller needs one to three minutes; a throttled subscription several more."""
 
 _UNUSED_DEADLINE = 300.0
-"""Seconds. A deleted endpoint's connection goes within a minute or two; a stranger's stays."""
+"""Seconds. A deleted endpoint's connection goes within a minute or two; somebody else's stays."""
 
 _APPROVER = Role.NETWORK_CONTRIBUTOR.role_name
 
 _GIVE_UP_ON_FAILED_AFTER = 60.0
-"""Seconds in which the controller may still mend a failed Private Link Service."""
+"""Seconds in which the controller may still repair a failed Private Link Service."""
 
 
 def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLink:
@@ -188,7 +188,7 @@ def read(session: Session, resource: ResourceId) -> PrivateLink:
 def approve(
     session: Session, resource: ResourceId, connection: Connection, description: str
 ) -> None:
-    """Approve ``connection``; Azure goes on Updating it, and may refuse to approve it twice."""
+    """Approve ``connection``; Azure keeps updating it, and may refuse to approve it twice."""
     session.azure.put(
         f"{resource.text}/privateEndpointConnections/{connection.name}",
         PRIVATE_LINK_SERVICE_API,

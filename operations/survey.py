@@ -42,7 +42,7 @@ def survey(request: SurveyRequest, session: Session) -> Survey:
         # One token for all the threads, and the first thing that fails without a credential.
         token, _ = session.azure.token(azure.scope_of(azure.ARM_URL))
     except OperationError as error:
-        return Survey(problem=f"{error.sentence()}. To mend it, {error.fix}.")
+        return Survey(problem=f"{error.sentence()}. To fix it, {error.fix}.")
     with ThreadPoolExecutor(_THREADS) as pool:
         return _Surveyor(request, session, pool).survey(_caller_of(token))
 

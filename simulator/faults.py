@@ -163,7 +163,9 @@ def _pattern(path: object, where: str) -> re.Pattern[str] | None:
     try:
         return re.compile(as_text(path), re.IGNORECASE)
     except re.error as error:
-        raise FaultPlanError(f"{where}: path {path!r} is no regular expression: {error}") from error
+        raise FaultPlanError(
+            f"{where}: path {path!r} is not a regular expression: {error}"
+        ) from error
 
 
 def _positive(value: object, where: str) -> int:
@@ -186,7 +188,7 @@ def _effect(document: object, where: str) -> Effect:
 def _status(document: JsonObject, where: str) -> Effect:
     status = as_integer(document["status"])
     if not 100 <= status <= 599:
-        raise FaultPlanError(f"{where}: status {document['status']!r} is no HTTP status")
+        raise FaultPlanError(f"{where}: status {document['status']!r} is not an HTTP status")
     headers = as_object(document.get("headers"))
     return Effect(
         status=status,

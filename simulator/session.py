@@ -69,7 +69,7 @@ class Options:
             raise SessionError(f"SIM_LATENCY is {text!r}; expected a factor of at least 0")
         faults, files = os.environ.get("SIM_FAULTS"), os.environ.get("SIM_STACK_FILES")
         if files and not Path(files).is_dir():
-            raise SessionError(f"SIM_STACK_FILES: {files} is no folder")
+            raise SessionError(f"SIM_STACK_FILES: {files} is not a folder")
         return cls(
             latency=latency,
             faults=Path(faults) if faults else None,
@@ -95,7 +95,7 @@ def open_azure(home: Home, options: Options) -> Azure:
             message = f"SIM_FAULTS: {options.faults} cannot be read: {error.strerror}"
             raise SessionError(message) from error
         except ValueError as error:
-            raise SessionError(f"SIM_FAULTS: {options.faults} is no JSON: {error}") from error
+            raise SessionError(f"SIM_FAULTS: {options.faults} is not JSON: {error}") from error
     try:
         azure.control("POST", "settings", settings)
     except SessionError as error:

@@ -47,7 +47,7 @@ TRAPS = {
     "unbounded-wait-for-private-link": Situation(
         "procedure",
         "the wait for the Private Link Service has no end",
-        "a deadline; 403 told from 404; where to look",
+        "a deadline; 403 distinguished from 404; where to look",
     ),
     "missing-prerequisites": Situation(
         "procedure",
@@ -105,7 +105,7 @@ REPORTS = {
     "service-has-ip-link-absent": Situation(
         "cloud-provider-azure 4838",
         "the Service has an address, the Private Link Service is absent or its group forbidden",
-        "a deadline; 403 told from 404",
+        "a deadline; 403 distinguished from 404",
     ),
     "fixed-sleeps-empty-address": Situation(
         "awesome-aks 2026-07-14", "fixed sleeps, then an empty address", "polls; never http://:4040"
@@ -204,7 +204,7 @@ REPORTS = {
     "prometheus-401": Situation(
         "grafana 125043",
         "the Prometheus source answers 401",
-        "the signal check prints the source's own message and tells 401 from no data",
+        "the signal check prints the source's own message and distinguishes 401 from no data",
     ),
     "auto-approval-visibility": Situation(
         "cloud-provider-azure 1859", "auto-approval without visibility `*`", "refused"
@@ -252,7 +252,7 @@ REPORTS = {
     "extension-inner-error": Situation(
         "azurerm 24547",
         "the extension fails with nested inner errors",
-        "the inner reason on one line; a rerun after the cure replaces the failed one",
+        "the inner reason on one line; a rerun after the fix replaces the failed one",
     ),
     "association-with-both": Situation(
         "azure-cli 28338, bicep 10542",

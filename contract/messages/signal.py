@@ -29,7 +29,7 @@ class Link(StrEnum):
 
 
 class LinkReport(Message):
-    """What was seen at one link, and what mends it if it is broken."""
+    """What was seen at one link, and what fixes it if it is broken."""
 
     link: Link
     ok: bool

@@ -77,7 +77,7 @@ def whole(value: object, what: str) -> int:
         raise NotAProfileError(f"It has {str(value)[:40]!r} for {what}.")
     if isinstance(value, float):
         if not math.isfinite(value) or not value.is_integer():
-            raise NotAProfileError(f"It has {value!r} for {what}, which is no whole number.")
+            raise NotAProfileError(f"It has {value!r} for {what}, which is not a whole number.")
         return int(value)
     try:
         return int(value)

@@ -30,7 +30,7 @@ def read(data: bytes | bytearray, sample_type: str | None, budget: Budget) -> Pr
         keys = as_object(items[0]).keys() if items else ()
         if "schema" not in keys and "fields" not in keys:
             raise NotAProfileError(
-                f"It seems to be a list in JSON, and is no profile. Read are {sniff.READ}."
+                f"It seems to be a list in JSON, not a profile. {sniff.SUPPORTED}"
             )
     found = as_object(document)
     if is_list or found.keys() & {"results", "schema", "frames", "fields"}:
@@ -72,12 +72,12 @@ def _what(found: Mapping[str, object]) -> str:
     """What a document that is no profile says, or seems to be."""
     for key, what in _NOT_READ.items():
         if key in found:
-            return f"It seems to be {what}. Read are {sniff.READ}."
+            return f"It seems to be {what}. {sniff.SUPPORTED}"
     said = said_by(found)
     if said:
         return f"It is a server's error, not a profile. The server said: {said}"
     keys = ", ".join(map(repr, list(found)[:_KEYS_SHOWN]))
-    return f"Its JSON is no flame graph; it has {keys}. Read are {sniff.READ}."
+    return f"Its JSON is not a flame graph; it has {keys}. {sniff.SUPPORTED}"
 
 
 def said_by(found: Mapping[str, object]) -> str:

@@ -61,7 +61,7 @@ def of(answer: object, budget: Budget) -> Profile:
     if answer in ({}, {"flamegraph": {}}, {"flamebearer": {}}):
         return Profile([], np.zeros(0, np.uint8), hold([], []), "", "")
     if not is_list(names) or not is_list(levels):
-        raise NotAProfileError("Its JSON is no flame graph: `names` and `levels` are missing.")
+        raise NotAProfileError("Its JSON is not a flame graph: `names` and `levels` are missing.")
     stacks, values, functions, truncated = _stacks(
         [_name(name) for name in names],
         [_numbers(level) for level in levels],

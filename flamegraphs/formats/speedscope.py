@@ -42,7 +42,7 @@ def read(document: Mapping[str, object], sample_type: str | None, budget: Budget
     if left := len(profiles) - len(mine):
         notes.append(f"{left} of its profiles measure something other than {unit}; left out.")
     if rounded:
-        notes.append(f"{rounded:,} weights are no whole numbers and were rounded.")
+        notes.append(f"{rounded:,} weights are not whole numbers and were rounded.")
     stored = "nanoseconds" if scale != 1 or kept == "nanoseconds" else unit
     return found.profile("", "" if unit == "none" else stored, notes=notes)
 
@@ -62,7 +62,7 @@ def _stacks(
             raise NotAProfileError(f"It has {len(samples)} samples, but {len(weights)} weights.")
         for sample, weight in zip(samples, weights, strict=True):
             if not isinstance(sample, list):
-                raise NotAProfileError("A sample is no list of frames.")
+                raise NotAProfileError("A sample is not a list of frames.")
             stack = [_frame(item, frames) for item in reversed(cast("list[object]", sample))]
             yield stack, _number(weight, "a weight")
     elif kind == "evented":

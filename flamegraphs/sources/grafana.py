@@ -58,7 +58,8 @@ class _AzureToken(httpx.Auth):
             except AzureError as error:
                 first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason"
                 raise NotSignedInError(
-                    f"No Azure credential gives a token for Grafana: {first} To fix it, {SIGN_IN}."
+                    f"No Azure credential returned a token for Grafana: {first} "
+                    f"To fix it, {SIGN_IN}."
                 ) from error
             finally:
                 source.close()

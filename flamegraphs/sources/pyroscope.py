@@ -219,7 +219,7 @@ class _Api:
             return reader(body)
         except NotAProfileError as error:
             raise UnreachableError(
-                f"{self.name} answered with something that is no profile. {error} "
+                f"{self.name} answered with something that is not a profile. {error} "
                 f"{self._server.unreachable_hint}"
             ) from error
 
@@ -229,8 +229,8 @@ class _Api:
         answer = parse(body)
         if not is_object(answer):
             raise UnreachableError(
-                f"{self.name} answered {method} with something other than JSON: this is no "
-                f"Pyroscope. {self._server.unreachable_hint}"
+                f"{self.name} answered {method} with something other than JSON: this is not a "
+                f"Pyroscope server. {self._server.unreachable_hint}"
             )
         return answer
 
@@ -267,8 +267,8 @@ class _Api:
         if 300 <= response.status_code < 400:
             # Grafana sends whoever it does not know to its login page.
             raise NotAuthorisedError(
-                f"{self.name} sent us elsewhere ({response.status_code}), as a login does. "
-                f"{self._server.forbidden_hint}"
+                f"{self.name} redirected the request ({response.status_code}), as to a sign-in "
+                f"page. {self._server.forbidden_hint}"
             )
         return response.status_code, b"".join(parts)
 

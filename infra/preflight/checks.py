@@ -200,14 +200,14 @@ def _resource_group(
     elif not _location(settings, survey):
         yield Fault(
             path="gpuobs:azure.location",
-            rule="needed: neither a cluster nor a resource group tells a region",
+            rule="needed: neither a cluster nor a resource group states a region",
             why="Azure must know where the stack's resources go.",
             fix="write gpuobs:azure: { location: westeurope }, or another region with GPUs",
         )
 
 
 def _absence(place: Place, presence: Presence, detail: str) -> Fault | None:
-    """What to say where a lookup did not find the thing; the three cases need three cures."""
+    """What to say where a lookup did not find the thing; the three cases need three fixes."""
     said = f" Azure says: {detail}" if detail else ""
     if presence is Presence.ABSENT:
         return place.fault(

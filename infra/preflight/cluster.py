@@ -103,7 +103,7 @@ def check_metrics(
     if cluster.metrics_enabled:
         return
     workspace = f" --azure-monitor-workspace-resource-id {workspace_id}" if workspace_id else ""
-    mend = f"az aks update --enable-azure-monitor-metrics {place.options}{workspace}"
+    enable = f"az aks update --enable-azure-monitor-metrics {place.options}{workspace}"
     asked = settings.prometheus.azure_monitor_workspace
     if settings.inspektor_gadget.azure_monitor is AzureMonitorMetrics.ON:
         yield place.fault(
@@ -111,12 +111,12 @@ def check_metrics(
             "off",
             why="without the add-on there is no PodMonitor resource in the cluster, and the "
             "agent's install fails.",
-            fix=f"{mend} (or leave `azureMonitor` out, and the agent sends no metrics)",
+            fix=f"{enable} (or leave `azureMonitor` out, and the agent sends no metrics)",
         )
     elif settings.inspektor_gadget.azure_monitor is AzureMonitorMetrics.AUTO and asked is not None:
         yield (
             f"The metrics add-on of cluster {place.name} is off, so the agent sends no metrics and "
-            f"the dashboard shows the flame graph only. To have both: {mend}"
+            f"the dashboard shows the flame graph only. To have both: {enable}"
         )
 
 
@@ -192,5 +192,5 @@ def check_quota(settings: Settings, survey: Survey) -> Iterator[Finding]:
     elif most > free:
         yield (
             f"The GPU pool may grow to {most} vCPUs of family {survey.quota_family}, and the "
-            f"subscription has {have}: the autoscaler stops there. To mend it, {more}."
+            f"subscription has {have}: the autoscaler stops there. To fix it, {more}."
         )

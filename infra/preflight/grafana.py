@@ -40,12 +40,12 @@ def _check_existing(
     settings: Settings, place: Place, grafana: GrafanaFacts, live: int | None
 ) -> Iterator[Finding]:
     existing = settings.grafana.existing
-    # One that this stack made is mended by the next update; one of others' is theirs to mend.
+    # One that this stack made is fixed by the next update; one of others' is theirs to fix.
     if grafana.provisioning_state in ("Failed", "Canceled"):
         yield place.fault(
             rule=f"must be ready; its last change ended as {grafana.provisioning_state}",
             why="Azure makes no private endpoint in such a workspace.",
-            fix="see its activity log in the Azure portal for the reason, and mend it",
+            fix="see its activity log in the Azure portal for the reason, and fix it",
         )
     if grafana.sku and grafana.sku.lower() != "standard":
         yield place.fault(
@@ -119,7 +119,7 @@ def check_collection(place: Place, survey: Survey) -> Iterator[Finding]:
     if survey.other_collection_rules:
         yield (
             f"The cluster's metrics go to Azure Monitor workspace {place.name} already, by "
-            f"{' and '.join(survey.other_collection_rules)}. This stack's own rule takes them in "
+            f"{' and '.join(survey.other_collection_rules)}. This stack's own rule ingests them "
             "(and bills them) a second time; without it: gpuobs:prometheus.azureMonitorWorkspace: "
             "{ collect: false }"
         )

@@ -1,9 +1,9 @@
 """The configuration model: every setting of a stack, in one frozen tree.
 
-A stack file holds one structured value a section under the project's namespace (``gpuobs:cluster``,
-``gpuobs:pyroscope``, ...); each section is a module here. :func:`load` reads and checks them all
-and tells every fault at once. Nothing here does I/O; what must hold of things that exist already is
-checked by :mod:`infra.preflight`.
+A stack file holds one structured value per section under the project's namespace
+(``gpuobs:cluster``, ``gpuobs:pyroscope``, ...); each section is a module here. :func:`load` reads
+and checks them all and reports every fault at once. Nothing here does I/O; what must hold of things
+that exist already is checked by :mod:`infra.preflight`.
 """
 
 from infra.settings.azure import AzureSettings, ResourceGroupSettings

@@ -147,7 +147,7 @@ class GpuPoolSettings(Section):
                 at="devicePlugin",
                 value=True,
                 rule="must be false with `driver: None`",
-                why="whoever brings the driver (the GPU Operator) brings a device plugin, and two "
+                why="what installs the driver (the GPU Operator) installs a device plugin, and two "
                 "on one node take GPUs from each other.",
                 fix="write `devicePlugin: false`",
             )

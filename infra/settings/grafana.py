@@ -180,7 +180,7 @@ class GrafanaSettings(Section):
     """Who else may use the workspace."""
     drift_detection: bool = True
     """Look at data sources, dashboard and approval at every preview, and put back what was changed
-    by hand. Whoever previews then needs the rights to read them."""
+    by hand. Who runs a preview then needs the rights to read them."""
 
     def named(self, default: str) -> str:
         """Name of the workspace, where the stack file says none ``default``."""

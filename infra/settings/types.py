@@ -266,7 +266,7 @@ AutoApproval = Annotated[
     str,
     Text(
         pattern=_GUID,
-        rule="a subscription's GUID, one an entry",
+        rule="a subscription's GUID, one per entry",
         why="commas, resource ids and names silently match no subscription, and `*` would let "
         "every Azure customer in.",
         fix="write the subscription of Grafana's endpoint, as a pending connection shows it",

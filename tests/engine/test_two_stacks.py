@@ -115,7 +115,7 @@ def test_a_source_of_another_stack_is_refused_naming_its_owner_and_stays(
 @pytest.mark.handles("source-name-taken")
 def test_a_source_made_by_hand_is_refused_and_stays(collision: Collision) -> None:
     assert collision.nobodys.status != 0
-    assert "nobody this program knows" in collision.nobodys.output
+    assert "an unknown owner" in collision.nobodys.output
     assert "adopt: true" in collision.nobodys.output
     assert collision.by_hand["url"] == "http://10.9.9.9:4040"
 

@@ -171,8 +171,8 @@ def test_a_file_that_is_not_there_is_named() -> None:
         (["hotspots", "--grafana", "https://g"], "needs --data-source"),
         (["hotspots", "f", "--data-source", "u"], "belongs to --grafana"),
         (["hotspots", "--grafana", "http://g", "--data-source", "u"], "has to be https"),
-        (["hotspots", "--pyroscope", "localhost:4040"], "is no URL"),
-        (["hotspots", "--pyroscope", "http://x", "--from", "yesterday"], "no moment"),
+        (["hotspots", "--pyroscope", "localhost:4040"], "is not a URL"),
+        (["hotspots", "--pyroscope", "http://x", "--from", "yesterday"], "not a time"),
         (
             ["hotspots", "--pyroscope", "http://x", "--from", "now", "--until", "now-1h"],
             "ends before",
@@ -182,7 +182,7 @@ def test_a_file_that_is_not_there_is_named() -> None:
         (["diff", "--pyroscope", "http://x", "a", "b"], "neither labels nor a window"),
         (["diff", "a", "b", "--fail-on-growth", "much"], "--fail-on-growth"),
         (["hotspots", "f", "--limit", "0"], "not a number of rows"),
-        (["hotspots", "f", "--gpu-memory", "big"], "no size"),
+        (["hotspots", "f", "--gpu-memory", "big"], "not a size"),
         (["render", "f", "--format", "png"], "invalid choice"),
     ],
 )

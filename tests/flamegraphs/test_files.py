@@ -55,7 +55,7 @@ def test_what_is_no_profile_is_named_with_what_is_read(
     assert done.status == 7
     assert done.error.startswith(f"flamegraphs: {file}: not a profile that can be read. It ")
     assert what in done.error
-    assert "Read are pprof, folded stacks," in done.error
+    assert "Supported formats: pprof, folded stacks," in done.error
     assert done.error.count("\n") == 1
 
 
@@ -65,7 +65,7 @@ def test_a_pickle_that_is_no_memory_snapshot_is_said_to_be_one() -> None:
 
 
 def test_binary_data_of_no_known_kind_are_told_as_such() -> None:
-    with pytest.raises(NotAProfileError, match="binary, of a kind not known"):
+    with pytest.raises(NotAProfileError, match="binary file of an unknown format"):
         read_bytes(b"\x07\x01\x02" * 100)
 
 

@@ -82,8 +82,8 @@ def test_a_window_without_samples_is_a_profile_without_stacks() -> None:
     [
         (b"{", "not JSON"),
         (b"{" * 100_000, "not JSON"),
-        (b"[]", "no flame graph"),
-        (b'{"flamegraph": {"names": 3, "levels": []}}', "no flame graph"),
+        (b"[]", "not a flame graph"),
+        (b'{"flamegraph": {"names": 3, "levels": []}}', "not a flame graph"),
         (b'{"metadata": {"format": "double"}, "flamebearer": {}}', "comparison"),
         (graph([[0, 10, 0]]), "four numbers"),
         (graph([3]), "not a list"),

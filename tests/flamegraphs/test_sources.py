@@ -153,7 +153,7 @@ def test_a_server_that_nobody_runs_is_unreachable() -> None:
 def test_a_server_that_is_no_pyroscope_is_unreachable(answer: Answer) -> None:
     done = ask(answer)
     assert done.status == 3
-    assert "no Pyroscope" in done.error or "not answer as a Pyroscope" in done.error
+    assert "not a Pyroscope" in done.error or "not answer as a Pyroscope" in done.error
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -209,7 +209,7 @@ def test_an_answer_that_is_no_profile_is_not_the_users_fault() -> None:
 
     done = ask(broken)
     assert done.status == 3
-    assert "no profile" in done.error
+    assert "not a profile" in done.error
 
 
 # ---- through Grafana, with the user's Azure credentials ----

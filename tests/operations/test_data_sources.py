@@ -414,4 +414,4 @@ def test_a_token_is_never_sent_over_plain_http(azure: Azure, operations: Operati
     request = pyroscope(azure, endpoint="http://127.0.0.1:9/grafana/grafana-dev")
     result = operations(APPLY, request)
     assert result.exit_code == ExitCode.BAD_REQUEST
-    assert_says(result.stderr, ["https", "in the clear"])
+    assert_says(result.stderr, ["https", "unencrypted"])

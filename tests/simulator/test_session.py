@@ -113,7 +113,7 @@ def test_the_command_runs_where_it_was_called(home: Home, tmp_path: Path) -> Non
         ("SIM_LATENCY", "-1", "SIM_LATENCY is '-1'; expected a factor of at least 0"),
         ("SIM_LATENCY", "fast", "SIM_LATENCY is 'fast'"),
         ("SIM_FAULTS", "/no/such/plan.json", "SIM_FAULTS: /no/such/plan.json cannot be read"),
-        ("SIM_STACK_FILES", "/no/such/folder", "SIM_STACK_FILES: /no/such/folder is no folder"),
+        ("SIM_STACK_FILES", "/no/such/folder", "SIM_STACK_FILES: /no/such/folder is not a folder"),
     ],
 )
 def test_a_variable_that_makes_no_sense_is_one_clear_message(

@@ -477,7 +477,7 @@ def test_an_answer_that_is_no_survey_is_said_to_be_none() -> None:
             result = super().call(token, arguments)
             return {**result, "stdout": "hello"} if token.endswith(":run") else result
 
-    with pytest.raises(pulumi.RunError, match="something else than a survey"):
+    with pytest.raises(pulumi.RunError, match="something other than a survey"):
         dev(azure=Confused())
 
 
