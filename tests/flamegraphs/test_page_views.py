@@ -292,3 +292,23 @@ def test_a_comparisons_blocks_can_be_as_wide_as_one_side(chromium: Page, tmp_pat
         360 / 760, abs=0.01
     )
     assert page.value(width.format(block("old"))) == 0
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        [(["f", "main"], 0)],
+        [(["f"], 1)],
+        [(["__proto__", "constructor", "toString"], 5), (["hasOwnProperty"], 4)],
+        [(["x" * 90_000, "y\u05d0\u05d1 z"], 5)],
+        [(["a", "m"], 2**62), (["b", "m"], 2**61)],
+        [(["f"] * 700, 5)],
+    ],
+    ids=["nothing", "one block", "names of JavaScript's own", "long", "huge values", "deep"],
+)
+def test_odd_profiles_are_shown_in_every_view(chromium: Page, tmp_path: Path, odd: Stacks) -> None:
+    page = open_page(chromium, tmp_path, page_of(odd))
+    for key in "isrhnf":
+        page.press(key)
+        assert page.value("document.querySelectorAll('[role=treeitem]').length >= 1")
+    assert page.errors == []
