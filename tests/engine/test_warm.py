@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -97,6 +98,15 @@ def test_a_run_ends_when_whoever_started_it_is_killed(warm_python: Path, tmp_pat
         while not note.exists() and time.monotonic() < deadline:
             time.sleep(0.02)
     assert note.exists()
+
+
+def test_a_start_that_is_given_up_half_way_disturbs_no_other(warm_python: Path) -> None:
+    address = warm_python.parents[1] / "socket"
+    for sent in (b"", (1000).to_bytes(4, "big") + b"half"):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(address))
+            client.sendall(sent)
+    assert run(warm_python, "-c", "print('still there')").stdout == "still there\n"
 
 
 def test_operations_are_run_by_it_and_other_scripts_by_the_systems_shell(warm_python: Path) -> None:

@@ -74,8 +74,13 @@ class Server:
         client, _ = self._listener.accept()
         size, streams, _, _ = socket.recv_fds(client, 4, 3)
         text = b""
-        while len(text) < int.from_bytes(size, "big"):
-            text += client.recv(1 << 20)
+        while len(text) < int.from_bytes(size, "big") and (more := client.recv(1 << 20)):
+            text += more
+        if len(text) < max(int.from_bytes(size, "big"), 1):  # it was killed meanwhile
+            for stream in streams:
+                os.close(stream)
+            client.close()
+            return
         arguments, directory, environment = marshal.loads(text)  # noqa: S302 - from our own client
         job = os.fork()
         if job == 0:
@@ -85,7 +90,8 @@ class Server:
             os.close(stream)
         self._jobs[job] = client
         self._selector.register(client, selectors.EVENT_READ, data=job)
-        client.sendall(job.to_bytes(4, "big"))
+        with contextlib.suppress(OSError):  # the same: the end of the connection is read next
+            client.sendall(job.to_bytes(4, "big"))
 
     def _become_the_job(self, client: socket.socket) -> None:
         signal.set_wakeup_fd(-1)
