@@ -61,7 +61,6 @@ class Registered:
     replace_on_changes: frozenset[str]
     replacement_trigger: object
     protect: bool
-    retain_on_delete: bool
 
 
 @dataclass(frozen=True)
@@ -263,7 +262,6 @@ class _Monitor(mocks.MockMonitor):
             if request.HasField("replacement_trigger")
             else None,
             protect=request.protect,
-            retain_on_delete=request.retainOnDelete,
         )
 
     def _named(self, urns: Sequence[str]) -> frozenset[str]:
