@@ -48,15 +48,8 @@ def _deploy(stack: Stack) -> None:
             stack.options(cluster.provider, deleted_with=cluster.created),
         )
         before_agent.append(pool)
-    prometheus = None
-    if settings.prometheus.azure_monitor_workspace is not None:
-        prometheus = ManagedPrometheus(
-            "prometheus",
-            arguments.prometheus(
-                stack, settings.prometheus.azure_monitor_workspace, group, cluster
-            ),
-            stack.options(),
-        )
+    prometheus = _prometheus(stack, group, cluster)
+    if prometheus is not None:
         before_agent.append(prometheus)
 
     # 1. The agent, once its nodes are there and its metrics are collected.
@@ -96,14 +89,7 @@ def _deploy(stack: Stack) -> None:
         stack.options(depends_on=[grafana, sources], deleted_with=grafana.created),
     )
 
-    pulumi.export("dashboardUrl", dashboard.url)
-    pulumi.export("grafanaEndpoint", grafana.endpoint)
-    pulumi.export("dataSourceUids", _uids(sources))
-    pulumi.export("privateEndpoint", {"state": endpoint.state, "privateIp": endpoint.private_ip})
-    pulumi.export("agentVersion", gadget.current_version)
-    pulumi.export("pyroscopeUrl", pyroscope.url)
-    pulumi.export("signalCheck", _signal_check(stack, grafana))
-    pulumi.export("notes", notes(settings, stack.name))
+    _export(stack, gadget, pyroscope, grafana, endpoint, sources, dashboard)
 
 
 def _resource_group(stack: Stack) -> pulumi.Input[str]:
@@ -118,6 +104,35 @@ def _resource_group(stack: Stack) -> pulumi.Input[str]:
     )
     # From the id, which is unknown exactly when the group is made again.
     return group.id.apply(lambda _: stack.resource_group)
+
+
+def _prometheus(
+    stack: Stack, group: pulumi.Input[str], cluster: AksCluster
+) -> ManagedPrometheus | None:
+    workspace = stack.settings.prometheus.azure_monitor_workspace
+    if workspace is None:
+        return None
+    args = arguments.prometheus(stack, workspace, group, cluster)
+    return ManagedPrometheus("prometheus", args, stack.options())
+
+
+def _export(
+    stack: Stack,
+    gadget: InspektorGadget,
+    pyroscope: Pyroscope,
+    grafana: GrafanaWorkspace,
+    endpoint: GrafanaPrivateEndpoint,
+    sources: GrafanaDataSources,
+    dashboard: GrafanaDashboard,
+) -> None:
+    pulumi.export("dashboardUrl", dashboard.url)
+    pulumi.export("grafanaEndpoint", grafana.endpoint)
+    pulumi.export("dataSourceUids", _uids(sources))
+    pulumi.export("privateEndpoint", {"state": endpoint.state, "privateIp": endpoint.private_ip})
+    pulumi.export("agentVersion", gadget.current_version)
+    pulumi.export("pyroscopeUrl", pyroscope.url)
+    pulumi.export("signalCheck", _signal_check(stack, grafana))
+    pulumi.export("notes", notes(stack.settings, stack.name))
 
 
 def _uids(sources: GrafanaDataSources) -> dict[str, pulumi.Output[str]]:

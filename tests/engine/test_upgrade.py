@@ -150,3 +150,11 @@ def test_destroy_runs_what_the_older_program_wrote_and_leaves_nothing(upgrade: U
 def test_nothing_warns(upgrade: Upgrade, stack: str) -> None:
     for run in (upgrade.up, upgrade.refresh_and_up, upgrade.destroy):
         assert run[stack].diagnostics == ()
+
+
+def test_former_spellings_in_a_stack_file_are_said_once_each_with_the_new_ones(
+    upgrade: Upgrade,
+) -> None:
+    adopt, tier = sorted(upgrade.up["adopting"].diagnostics)
+    assert "gpuobs:grafana.dataSources.adopt is now gpuobs:grafana.adopt" in adopt
+    assert "gpuobs:grafana.create.tier is no setting any more" in tier

@@ -1,4 +1,4 @@
-"""What the linters do not check: circles among modules, and code that nobody uses."""
+"""What the linters do not check: circles among modules, long functions, code that nobody uses."""
 
 import ast
 from collections.abc import Iterable, Iterator
@@ -16,6 +16,8 @@ FOLDERS = sorted(
 )
 BESIDE = [folder for folder in FOLDERS if folder in ("scripts", "simulator", "tests", "tools")]
 PRODUCT = [folder for folder in FOLDERS if folder not in BESIDE]
+MOST_LINES = 60
+"""Of a function, from its first line to its last, with signature and docstring."""
 
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
@@ -61,6 +63,21 @@ def test_modules_do_not_import_each_other_in_a_circle(folder: str) -> None:
         pytest.fail(" -> ".join(error.args[1]))
 
 
+# --- length -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_function_fits_on_a_page(folder: str) -> None:
+    long: list[str] = []
+    for name, path in _modules(folder).items():
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or node.lineno) - node.lineno + 1
+                if lines > MOST_LINES:
+                    long.append(f"{name}.{node.name} has {lines} lines")
+    assert long == []
+
+
 # --- use ----------------------------------------------------------------------------------------
 
 
@@ -101,12 +118,7 @@ def _defined(path: Path) -> Iterator[str]:
     ids=["product", "beside"],
 )
 def test_what_is_defined_is_used(folders: list[str], users: list[str]) -> None:
-    used = _used(
-        [
-            ROOT / "__main__.py",
-            *(p for one in users for p in _modules(one).values()),
-        ]
-    )
+    used = _used([ROOT / "__main__.py", *(p for one in users for p in _modules(one).values())])
     unused = [
         f"{module}: {name}"
         for folder in folders
