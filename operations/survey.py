@@ -179,10 +179,7 @@ class _Surveyor:
                 "nodeResourceGroupProfile", "restrictionLevel"
             )
             or "Unrestricted",
-            oidc_issuer_url=properties.text("oidcIssuerProfile", "issuerURL"),
-            workload_identity=properties.flag("securityProfile", "workloadIdentity", "enabled"),
             local_accounts_disabled=properties.flag("disableLocalAccounts"),
-            entra_enabled=bool(properties.child("aadProfile")),
             private_api_server=properties.flag("apiServerAccessProfile", "enablePrivateCluster"),
             sku=found.text("sku", "name"),
             untainted_pools=tuple(pool.text("name") for pool in pools if _is_untainted(pool)),

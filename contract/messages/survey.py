@@ -27,8 +27,7 @@ class SurveyRequest(Message):
     resource_group: str | None = None
     """An existing group for this stack's own resources."""
     gpu_vm_size: str | None = None
-    """VM size of the GPU pool and the nodes it may have at most: the quota is compared."""
-    gpu_node_count: int = 0
+    """VM size of the GPU pool: its quota, and the cores of a node."""
     location: str | None = None
     chart_registry: str | None = None
     """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
@@ -72,10 +71,7 @@ class ClusterFacts(Message):
     metrics_enabled: bool = False
     node_resource_group: str = ""
     node_resource_group_restriction: str = "Unrestricted"
-    oidc_issuer_url: str = ""
-    workload_identity: bool = False
     local_accounts_disabled: bool = False
-    entra_enabled: bool = False
     private_api_server: bool = False
     sku: str = ""
     """``Base`` or ``Automatic``."""

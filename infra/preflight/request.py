@@ -61,7 +61,6 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         ),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
-        gpu_node_count=settings.gpu_pool.most_nodes if settings.gpu_pool.enabled else 0,
         location=settings.azure.location if cluster.existing is None else None,
         chart_registry=_chart_registry(settings.pyroscope.chart),
     )

@@ -155,6 +155,6 @@ def test_nothing_warns(upgrade: Upgrade, stack: str) -> None:
 def test_former_spellings_in_a_stack_file_are_said_once_each_with_the_new_ones(
     upgrade: Upgrade,
 ) -> None:
-    adopt, tier = sorted(upgrade.up["adopting"].diagnostics)
+    tier, adopt = sorted(upgrade.up["adopting"].diagnostics)
     assert "gpuobs:grafana.dataSources.adopt is now gpuobs:grafana.adopt" in adopt
     assert "gpuobs:grafana.create.tier is no setting any more" in tier

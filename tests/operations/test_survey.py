@@ -40,7 +40,6 @@ def request_for(**changes: Any) -> SurveyRequest:
         workspace_id=WORKSPACE_ID,
         resource_group="rg-dev",
         gpu_vm_size="Standard_NC4as_T4_v3",
-        gpu_node_count=1,
         location="westeurope",
     )
     return request.model_copy(update=changes)
@@ -259,11 +258,8 @@ def test_the_facts_of_an_unusual_cluster_are_read(azure: Azure, operations: Oper
         "properties": {
             "azureMonitorProfile": None,
             "disableLocalAccounts": True,
-            "aadProfile": {"managed": True},
             "apiServerAccessProfile": {"enablePrivateCluster": True},
             "nodeResourceGroupProfile": {"restrictionLevel": "ReadOnly"},
-            "oidcIssuerProfile": {"enabled": True, "issuerURL": "https://oidc.example.invalid/"},
-            "securityProfile": {"workloadIdentity": {"enabled": True}},
             "agentPoolProfiles": [
                 {
                     "name": "system",
@@ -289,11 +285,8 @@ def test_the_facts_of_an_unusual_cluster_are_read(azure: Azure, operations: Oper
     assert (facts.identity_type, facts.principal_id) == ("UserAssigned", "p1")
     assert facts.metrics_enabled is False
     assert facts.local_accounts_disabled
-    assert facts.entra_enabled
     assert facts.private_api_server
-    assert facts.workload_identity
     assert facts.node_resource_group_restriction == "ReadOnly"
-    assert facts.oidc_issuer_url == "https://oidc.example.invalid/"
     assert [pool.name for pool in facts.pools] == ["system", "gpu", "win", "soft"]
     assert [(pool.min_count, pool.max_count) for pool in facts.pools][1] == (0, 3)
     assert facts.untainted_pools == ("soft",)

@@ -142,7 +142,6 @@ def test_existing_things_are_asked_for_by_their_ids() -> None:
     assert request.grafana_id == GRAFANA_ID
     assert request.workspace_id == WORKSPACE_ID
     assert request.gpu_vm_size == "Standard_NC24ads_A100_v4"
-    assert request.gpu_node_count == 1
 
 
 def test_the_settings_subscription_goes_before_the_providers() -> None:
@@ -196,16 +195,19 @@ def test_only_the_namespaces_that_are_used_are_needed() -> None:
         ({"count": 3}, 3),
         ({"count": 0}, 0),
         ({"autoscaling": {"min": 0, "max": 4}}, 4),
-        ({"enabled": False, "count": 3}, 0),
     ],
 )
-def test_the_quota_is_asked_for_as_many_nodes_as_there_may_be(
+def test_the_quota_is_compared_with_as_many_nodes_as_there_may_be(
     pool: dict[str, object], nodes: int
 ) -> None:
-    request = asked(settings(gpuPool=pool))
+    assert settings(gpuPool=pool).gpu_pool.most_nodes == nodes
 
-    assert request.gpu_node_count == nodes
-    assert (request.gpu_vm_size is None) == (pool.get("enabled") is False)
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_quota_is_asked_for_where_a_pool_is_made(enabled: bool) -> None:
+    request = asked(settings(gpuPool={"enabled": enabled}))
+
+    assert (request.gpu_vm_size is None) is not enabled
 
 
 # --- what is decided ---------------------------------------------------------------------------
