@@ -287,14 +287,11 @@ def _render(options: argparse.Namespace) -> None:
     if options.diff:
         _render_comparison(options, chosen)
         return
-    profile = _one(options)
-    _require_samples(profile)
-    title = options.title or f"Flame graph of {profile.facts.get('source', 'a profile')}"
     write.write(
-        profile,
+        _with_samples(_one(options)),
         chosen,
         options.output,
-        title=title,
+        title=options.title,
         gpu_memory=options.gpu_memory,
         binary=options.binary,
     )
@@ -448,14 +445,14 @@ def _window(
 def _summed(profile: "Profile") -> "Hotspots":
     from flamegraphs.hotspots import hotspots
 
-    _require_samples(profile)
-    return hotspots(profile)
+    return hotspots(_with_samples(profile))
 
 
-def _require_samples(profile: "Profile") -> None:
+def _with_samples(profile: "Profile") -> "Profile":
     if not len(profile.stacks):
         source = profile.facts.get("source", "The profile")
         raise NoSamplesError(f"{source}: it is a profile, but without a single sample.")
+    return profile
 
 
 _OPERANDS = f"""\

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from flamegraphs.fingerprints import fingerprints, weights
 from flamegraphs.names import Kind
 from flamegraphs.profile import Batch, FrameArray, IntArray, Profile, magnitude
 
@@ -175,11 +176,10 @@ def _heaviest(
     marks = np.empty(len(mine), np.uint64)
     values = np.empty(len(mine), np.int64)
     done = 0
-    random = np.random.default_rng(0)
-    weights = random.integers(1, 2**63, count, np.uint64)
+    drawn = weights(count)
     for batch in profile.stacks.batches(mine):
         upto = done + len(batch.values)
-        marks[done:upto] = _fingerprints(batch, weights)
+        marks[done:upto] = fingerprints(batch, drawn)
         values[done:upto] = batch.values
         done = upto
     _, first, group = np.unique(marks, return_index=True, return_inverse=True)
@@ -189,16 +189,6 @@ def _heaviest(
     batch = next(iter(profile.stacks.batches(mine[first[best : best + 1]])))
     frames: list[int] = batch.frames[::-1].tolist()
     return [profile.functions[frame] for frame in frames], int(sums[best])
-
-
-def _fingerprints(batch: Batch, weights: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A number for each stack: the same for equal stacks and, as good as surely, only for those."""
-    lengths = np.diff(batch.offsets)
-    depth = np.arange(len(batch.frames)) - np.repeat(batch.offsets[:-1], lengths)
-    steps = (2 * depth + 1).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (weights[batch.frames] ^ steps) * (steps | np.uint64(1))
-    mixed ^= mixed >> np.uint64(29)
-    return np.add.reduceat(mixed, batch.offsets[:-1])
 
 
 def share(value: int, total: int) -> float:

@@ -148,6 +148,8 @@ def held(profile: "Profile") -> "Profile":
 
     Raises what reading them raises.
     """
+    if isinstance(profile.stacks, HeldStacks):
+        return profile
     count = len(profile.stacks)
     # Two bytes tell most tables of functions apart, and frames are most of what is held.
     kind = np.uint16 if len(profile.functions) <= 2**16 else np.int32
@@ -229,6 +231,13 @@ def ranges(starts: IntArray, lengths: IntArray) -> IntArray:
     total = int(lengths.sum())
     before = np.cumsum(lengths) - lengths
     return np.repeat(starts - before, lengths) + np.arange(total)
+
+
+def reversed_frames(batch: Batch) -> FrameArray:
+    """The frames of a batch with each stack root first."""
+    lengths = np.diff(batch.offsets)
+    edges = np.repeat(batch.offsets[1:] + batch.offsets[:-1] - 1, lengths)
+    return batch.frames[edges - np.arange(len(batch.frames))]
 
 
 def offsets_of(lengths: IntArray) -> IntArray:

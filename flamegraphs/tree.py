@@ -212,7 +212,7 @@ class _Growth:
             frame = frames[at].astype(np.int64)
             if depth > MAX_DEPTH:
                 frame[:] = self.functions
-            keys, group = np.unique(node_of * (self.functions + 1) + frame, return_inverse=True)
+            keys, group = _grouped(node_of * (self.functions + 1) + frame)
             totals = np.zeros(len(keys), np.int64)
             np.add.at(totals, group, weights[samples])
             place, drawn = self._add_level(depth, keys, totals)
@@ -272,6 +272,21 @@ class _Growth:
         self.depth.append(depth)
         self.function.append(function)
         self.weight.append(weight)
+
+
+def _grouped(keys: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct keys, ascending, and the place of each key among them.
+
+    Counting is ten times as fast as sorting where keys lie close together, as those of the first
+    levels do.
+    """
+    span = int(keys.max()) + 1
+    if span > 4 * len(keys) + 2**16:
+        distinct, places = np.unique(keys, return_inverse=True)
+        return distinct, places
+    seen = np.zeros(span, bool)
+    seen[keys] = True
+    return np.flatnonzero(seen), (np.cumsum(seen) - 1)[keys]
 
 
 def _measured(profiles: Sequence[Profile], grown: _Growth, values: IntArray) -> list[Tree]:

@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 
-import numpy as np
+from flamegraphs.fingerprints import distinct
+from flamegraphs.profile import Batch, IntArray, Profile, held
 
-from flamegraphs.profile import FrameArray, Profile
 
-
-def merged(profile: Profile) -> Iterator[tuple[FrameArray, int]]:
-    """Yield each distinct stack, leaf first, with its value; the order of first appearance."""
-    values: dict[bytes, int] = {}
-    for batch in profile.stacks.batches():
-        frames = batch.frames.tobytes()
-        offsets = (batch.offsets * batch.frames.itemsize).tolist()
-        for start, end, value in zip(offsets, offsets[1:], batch.values.tolist(), strict=False):
-            stack = frames[start:end]
-            values[stack] = values.get(stack, 0) + value
-    for stack, value in values.items():
-        yield np.frombuffer(stack, np.int32), value
+def merged(profile: Profile) -> Iterator[tuple[Batch, IntArray]]:
+    """Yield the distinct stacks, some at a time, and the value of each; in order of appearance."""
+    kept = held(profile)
+    places, values = distinct(kept)
+    done = 0
+    for batch in kept.stacks.batches(places):
+        upto = done + len(batch.values)
+        yield batch, values[done:upto]
+        done = upto

@@ -4,6 +4,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,10 @@ _ENDINGS = {
 }
 OTHER_TYPES_UP_TO = 200_000
 """Stacks of a file of which a page has every sample type: each costs as much as the first."""
+_NOT_IN_PAGE = (
+    f"Not in this page: {{}} (a page has every sample type of up to {OTHER_TYPES_UP_TO:,} stacks "
+    "without negative values); see --sample-type."
+)
 INVERTED_UP_TO = 200_000
 """Stacks of which a page gets an exact inverted tree, which costs as much as the other one."""
 
@@ -36,13 +41,25 @@ def format_of(output: str) -> str:
 
 
 def write(
-    profile: Profile, chosen: str, output: str, *, title: str, gpu_memory: int, binary: bool
+    profile: Profile, chosen: str, output: str, *, title: str | None, gpu_memory: int, binary: bool
 ) -> None:
     """Write a profile; a file is replaced only when all of it has been written.
 
+    Without a title the heading says what the profile was read from.
+
     Raises `UsageError` where the file cannot be written.
     """
+    title = title or f"Flame graph of {profile.facts.get('source', 'a profile')}"
+    if len(profile.stacks) > OTHER_TYPES_UP_TO:
+        profile = _alone(profile)
     _put(_parts(profile, chosen, title, gpu_memory, binary), output)
+
+
+def _alone(profile: Profile) -> Profile:
+    """The same without its other sample types, so that the file's bytes need not be held."""
+    missing = ", ".join(one.sample_type for one in profile.others)
+    notes = [*profile.notes, _NOT_IN_PAGE.format(missing)] if missing else profile.notes
+    return replace(held(profile), others=(), notes=notes)
 
 
 def write_comparison(
@@ -200,10 +217,7 @@ def _left_out(profile: Profile, sides: "Sequence[Side]") -> list[str]:
     ]
     if not missing:
         return []
-    return [
-        f"Not in this page: {', '.join(missing)} (a page has every sample type of up to "
-        f"{OTHER_TYPES_UP_TO:,} stacks without negative values); see --sample-type."
-    ]
+    return [_NOT_IN_PAGE.format(", ".join(missing))]
 
 
 def _comparison_parts(
