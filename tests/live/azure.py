@@ -219,14 +219,15 @@ class Grafana:
         self._endpoint = endpoint.rstrip("/")
         self._tokens = tokens
 
-    def call(self, method: str, path: str, body: object = None) -> Answer:
-        """One call, whatever comes of it."""
+    def call(self, method: str, path: str, body: object = None, audience: str = "") -> Answer:
+        """One call, whatever comes of it; ``audience`` of the token, else the product's."""
+        audience = audience or os.environ.get("GPUOBS_GRAFANA_AUDIENCE") or GRAFANA_AUDIENCE
         response = httpx.request(
             method,
             self._endpoint + path,
             json=body,
             timeout=60.0,
-            headers={"Authorization": f"Bearer {self._tokens.get(GRAFANA_AUDIENCE)}"},
+            headers={"Authorization": f"Bearer {self._tokens.get(audience)}"},
         )
         return answer_of(response)
 

@@ -12,11 +12,13 @@ from tests.engine.simulation import Simulation
 
 
 @pytest.fixture(scope="module")
-def sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Simulation]:
+def sim(tmp_path_factory: pytest.TempPathFactory, python: Path | None) -> Iterator[Simulation]:
     """A simulated Azure at latency 0, without stacks of its own."""
     folder = tmp_path_factory.mktemp("live")
     (folder / "stacks").mkdir()
-    options = Options(latency=0.0, installed_plugins=False, stack_files=folder / "stacks")
+    options = Options(
+        latency=0.0, installed_plugins=False, python=python, stack_files=folder / "stacks"
+    )
     simulation = Simulation(homes.Home(folder / "home"), options)
     try:
         yield simulation

@@ -12,7 +12,7 @@ from typing import Final
 
 import yaml
 
-from simulator.values import JsonObject, as_object, as_objects, as_text
+from simulator.values import JsonObject, as_object, as_objects, bury
 from tests.engine.simulation import Outcome, read_events
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -37,16 +37,7 @@ class ThrowAwayStack:
         """
         for name in ("project", "state"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
-        project = as_object(yaml.safe_load((ROOT / "Pulumi.yaml").read_text()))
-        project["main"] = os.path.relpath(ROOT, self._project)
-        runtime = project.get("runtime")
-        name = as_text(as_object(runtime).get("name")) or as_text(runtime)
-        # The Python that runs the checks has all that the program needs.
-        project["runtime"] = {"name": name, "options": {"virtualenv": sys.prefix}}
-        plugins = self._plugins()
-        if plugins:
-            project |= {"plugins": plugins, "runtime": name}
-        (self._project / "Pulumi.yaml").write_text(yaml.safe_dump(project))
+        (self._project / "Pulumi.yaml").write_text(yaml.safe_dump(self._project_file()))
         self._write_stack_file()
         answer = self._pulumi("stack", "init", STACK)
         if answer.status and "already exists" not in answer.output:
@@ -99,13 +90,18 @@ class ThrowAwayStack:
     def _project(self) -> Path:
         return self.folder / "project"
 
-    def _plugins(self) -> JsonObject:
-        """In a simulated Azure: the plugins of its session."""
+    def _project_file(self) -> JsonObject:
+        """The checkout's, run in place with the Python that runs this.
+
+        In a simulated Azure it is that of the session, which names the plugins and their Python.
+        """
         home = self.environment.get("SIM_HOME")
+        folder = Path(home) / "project" if home else ROOT
+        project = as_object(yaml.safe_load((folder / "Pulumi.yaml").read_text()))
+        project["main"] = os.path.relpath(ROOT, self._project)
         if not home:
-            return {}
-        project = yaml.safe_load((Path(home) / "project" / "Pulumi.yaml").read_text())
-        return as_object(as_object(project).get("plugins"))
+            bury(project, sys.prefix, "runtime", "options", "virtualenv")
+        return project
 
     def _write_stack_file(self) -> None:
         file = self._project / f"Pulumi.{STACK}.yaml"

@@ -8,7 +8,7 @@ from tests.live.azure import GRAFANA_AUDIENCE, CheckError
 from tests.live.check import Phase, Section, Verdict, check, told, unknown
 from tests.live.world import World
 
-_MARK = re.compile(r"[0-9a-f]{12}-[0-9a-f]{8}$")
+_REVISION = re.compile(r"[0-9a-f]{12}-[0-9a-f]{8}$")
 
 
 def _uid(world: World, source: str) -> str:
@@ -33,7 +33,8 @@ def _version(world: World) -> str:
 )
 def takes_tokens(world: World) -> Verdict:
     """Reads a data source with a token of that audience."""
-    answer = world.grafana().call("GET", f"/api/datasources/uid/{_uid(world, 'pyroscope')}")
+    path = f"/api/datasources/uid/{_uid(world, 'pyroscope')}"
+    answer = world.grafana().call("GET", path, audience=GRAFANA_AUDIENCE)
     return told(answer.ok, f"Grafana answers {answer.status if answer.ok else answer.error}")
 
 
@@ -47,7 +48,7 @@ def takes_tokens(world: World) -> Verdict:
     by_hand="a second `pulumi preview` right after `up`",
 )
 def keeps_message(world: World) -> Verdict:
-    """The newest version's message ends in the program's mark."""
+    """The newest version's message ends in the program's revision."""
     uid = as_text(world.command_input("dashboard-dashboard").get("uid"))
     answer = world.grafana().call("GET", f"/api/dashboards/uid/{uid}/versions")
     if not answer.ok:
@@ -55,7 +56,7 @@ def keeps_message(world: World) -> Verdict:
     versions = answer.items("versions") or answer.items()
     message = as_text(versions[0].get("message")) if versions else ""
     seen = f"Grafana {_version(world)}: {message!r}"
-    return told(_MARK.search(message) is not None, seen)
+    return told(_REVISION.search(message) is not None, seen)
 
 
 @check(

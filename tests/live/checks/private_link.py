@@ -8,8 +8,8 @@ from tests.live.azure import Answer
 from tests.live.check import Phase, Section, Verdict, check, told, unknown
 from tests.live.world import ENDPOINT, GRAFANA, World, connected
 
-_MARK = re.compile(r"[0-9a-f]{12}-[0-9a-f]{8}$")
-"""The mark at the end of an approval's description."""
+_REVISION = re.compile(r"[0-9a-f]{12}-[0-9a-f]{8}$")
+"""The revision at the end of an approval's description."""
 
 
 @check(
@@ -54,16 +54,16 @@ def endpoint_name(world: World) -> Verdict:
     Phase.DEPLOYED,
     assumption="The request message is the connection's description until the approval, and the "
     "approval's description is kept",
-    otherwise="connections without any text match by their id alone; an approval without our mark "
-    "counts as in force by the connection's name, so it is not drift",
+    otherwise="connections without any text match by their id alone; an approval without our "
+    "revision counts as in force by the connection's name, so it is not drift",
     by_hand="a second `pulumi preview` shows no `~environment`",
 )
 def descriptions_kept(world: World) -> Verdict:
-    """The approved connection's description ends in the program's mark."""
+    """The approved connection's description ends in the program's revision."""
     state = dig(world.own_connection(), "properties", "privateLinkServiceConnectionState")
     text = as_text(dig(state, "description"))
     return told(
-        _MARK.search(text) is not None, f"{dig(state, 'status')}, with the description {text!r}"
+        _REVISION.search(text) is not None, f"{dig(state, 'status')}, with the description {text!r}"
     )
 
 
