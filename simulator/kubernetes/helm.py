@@ -118,10 +118,10 @@ class Helm:
         for key in texts(release.get("resources")):
             if key in objects.objects:
                 state.remove(objects, objects.objects[key])
-        objects.objects.pop(as_text(release.get("record")), None)
         if wait:
             self._world.start(HANDLER, "uninstall-timeout", _target(cluster_id, release), timeout)
         else:
+            objects.objects.pop(as_text(release.get("record")), None)
             objects.releases.pop(f"{namespace}/{name}")
             self._world.touch()
         return release
@@ -147,6 +147,7 @@ class Helm:
                 left = [item for item in texts(release.get("resources")) if item in objects.objects]
                 if not left:
                     self._stop(cluster_id, release)
+                    objects.objects.pop(record, None)
                     objects.releases.pop(key)
                     self._world.touch()
                 elif release.get("message") != f"waiting for deletion of {', '.join(left)}":
