@@ -11,6 +11,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_azure_native import containerservice
 
+from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.kubeconfig import portable
 from contract.choices import SYSTEM_POOL, ClusterCredentials
@@ -56,6 +57,8 @@ class AksClusterArgs:
     credentials: ClusterCredentials
     existing: ExistingClusterArgs | None = None
     new: NewClusterArgs | None = None
+    cluster_args: FurtherArgs | None = None
+    """Further arguments of the ``containerservice.ManagedCluster``, where one is made."""
 
 
 class AksCluster(pulumi.ComponentResource):
@@ -156,6 +159,7 @@ def _managed_cluster(
         tags=new.tags,
         opts=pulumi.ResourceOptions(
             parent=parent,
+            transformations=adding("cluster_args", args.cluster_args),
             # The list also holds the pools made as resources of their own; the two would take turns
             # in removing each other's (pulumi-azure-native 2719, 4264).
             ignore_changes=["agentPoolProfiles"],

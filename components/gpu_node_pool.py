@@ -1,26 +1,17 @@
-"""The pool of GPU nodes, and NVIDIA's device plugin on it.
-
-AKS installs the driver but no device plugin, and without one a node advertises no
-``nvidia.com/gpu``. Nothing here runs on other pools.
-"""
+"""The pool of GPU nodes, with NVIDIA's device plugin on it where it is asked for."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import containerservice
-from pulumi_kubernetes.apiextensions import CustomResource
 
+from components.device_plugin import DevicePlugin, DevicePluginArgs
+from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
 from contract.choices import EvictionPolicy, GpuDriver, OsSku
 
-DEVICE_PLUGIN_IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
-DEVICE_PLUGIN_NAMESPACE = "kube-system"
-DEVICE_PLUGIN_SOCKETS = "/var/lib/kubelet/device-plugins"
-SOCKETS_VOLUME = "device-plugins"
-POOL_LABEL = "kubernetes.azure.com/agentpool"
-"""AKS puts the pool's name under this label on each of its nodes."""
 SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
 SPOT_TAINT = f"{SPOT_LABEL}=spot:NoSchedule"
 
@@ -83,6 +74,10 @@ class GpuNodePoolArgs:
     device_plugin: bool
     """Whether to run NVIDIA's device plugin on the pool."""
     tags: Mapping[str, str] | None = None
+    pool_args: FurtherArgs | None = None
+    """Further arguments of the ``containerservice.AgentPool``."""
+    device_plugin_args: FurtherArgs | None = None
+    """Further arguments of the device plugin's DaemonSet."""
 
 
 class GpuNodePool(pulumi.ComponentResource):
@@ -106,7 +101,22 @@ class GpuNodePool(pulumi.ComponentResource):
         labels = {**args.labels, **({SPOT_LABEL: "spot"} if args.spot else {})}
         pool = _agent_pool(self, name, args, taints, labels, cluster)
         if args.device_plugin:
-            _device_plugin(self, name, args, taints, [pool], cluster)
+            DevicePlugin(
+                f"{name}-device-plugin",
+                DevicePluginArgs(
+                    pool_name=args.pool_name,
+                    taints=taints,
+                    sliced=args.mig_profile is not None,
+                    daemon_set_args=args.device_plugin_args,
+                ),
+                pulumi.ResourceOptions(
+                    parent=self,
+                    # Its pods run on the pool's nodes only: before the pool there is nothing to
+                    # wait for.
+                    depends_on=[pool],
+                    deleted_with=cluster,
+                ),
+            )
         self.id = pool.id
         self.pool_name = pulumi.Output.from_input(args.pool_name)
         self.register_outputs({"id": self.id, "poolName": self.pool_name})
@@ -154,6 +164,7 @@ def _agent_pool(
         tags=args.tags,
         opts=pulumi.ResourceOptions(
             parent=parent,
+            transformations=adding("pool_args", args.pool_args),
             # The autoscaler changes the number of nodes; putting it back would fight it. Only new
             # limits are sent with a number that fits them.
             ignore_changes=["count"] if scaled and args.nodes_now is None else None,
@@ -165,78 +176,3 @@ def _agent_pool(
             deleted_with=cluster,
         ),
     )
-
-
-def _device_plugin(
-    parent: GpuNodePool,
-    name: str,
-    args: GpuNodePoolArgs,
-    taints: Sequence[str],
-    depends_on: Sequence[pulumi.Resource],
-    cluster: pulumi.Resource | None,
-) -> CustomResource:
-    """The DaemonSet, as an object of plain JSON.
-
-    The SDK's own class evaluates the types of all of Kubernetes' core to translate names, which
-    takes longer than the rest of the program.
-    """
-    labels = {"name": f"nvidia-device-plugin-{args.pool_name}"}
-    return CustomResource(
-        f"{name}-device-plugin",
-        api_version="apps/v1",
-        kind="DaemonSet",
-        metadata={"name": labels["name"], "namespace": DEVICE_PLUGIN_NAMESPACE, "labels": labels},
-        spec={
-            "selector": {"matchLabels": labels},
-            "template": {
-                "metadata": {"labels": labels},
-                "spec": {
-                    "priorityClassName": "system-node-critical",
-                    "nodeSelector": {POOL_LABEL: args.pool_name},
-                    "tolerations": [_toleration(taint) for taint in taints],
-                    "containers": [_device_plugin_container(sliced=args.mig_profile is not None)],
-                    "volumes": [
-                        {"name": SOCKETS_VOLUME, "hostPath": {"path": DEVICE_PLUGIN_SOCKETS}}
-                    ],
-                },
-            },
-        },
-        opts=pulumi.ResourceOptions(
-            parent=parent,
-            # Its pods run on the pool's nodes only, so before the pool there is nothing to wait
-            # for.
-            depends_on=depends_on,
-            # Its name is fixed: a second one beside it is not possible.
-            delete_before_replace=True,
-            # Nothing outside the cluster depends on it.
-            deleted_with=cluster,
-        ),
-    )
-
-
-def _device_plugin_container(*, sliced: bool) -> dict[str, object]:
-    # A node whose driver is still being installed must not be given up.
-    environment = [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
-    container: dict[str, object] = {
-        "name": "nvidia-device-plugin",
-        "image": DEVICE_PLUGIN_IMAGE,
-        "env": environment,
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
-        "volumeMounts": [{"name": SOCKETS_VOLUME, "mountPath": DEVICE_PLUGIN_SOCKETS}],
-    }
-    if sliced:
-        # Each slice is advertised as a GPU of its own; reading how a GPU is sliced takes more
-        # rights.
-        container["args"] = ["--mig-strategy=single"]
-        container["env"] = [*environment, {"name": "NVIDIA_MIG_MONITOR_DEVICES", "value": "all"}]
-        container["securityContext"] = {"capabilities": {"add": ["SYS_ADMIN"]}}
-    return container
-
-
-def _toleration(taint: str) -> dict[str, str]:
-    """The toleration of ``key=value:effect`` or ``key:effect``."""
-    assignment, _, effect = taint.rpartition(":")
-    key, equals, value = assignment.partition("=")
-    if not equals:
-        return {"key": key, "operator": "Exists", "effect": effect}
-    return {"key": key, "operator": "Equal", "value": value, "effect": effect}

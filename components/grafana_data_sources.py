@@ -1,15 +1,16 @@
 """The data sources in Grafana: the profiles, and the metrics where there are any.
 
-Grafana's data plane is not in ARM, so operations apply and delete them. Sources of other owners on
-the same Grafana are never touched.
+Grafana's data plane is not in ARM: operations apply and delete them, and no other owner's.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import pulumi
 
+from components.further_args import FurtherArgs, merged
 from components.grafana_target import GrafanaTargetArgs, OwnerArgs
 from components.inputs import component_inputs
 from components.operation import observed_operation
@@ -37,6 +38,17 @@ class PyroscopeSourceArgs:
     """Of the private endpoint: ``http://<address>:<port>``."""
     endpoint_id: pulumi.Input[str]
     """Changes with the endpoint: a source is applied again for a new one."""
+    json_data: FurtherArgs | None = None
+    """Further keys of the source's ``jsonData``, as Grafana has them."""
+
+    def __post_init__(self) -> None:
+        self.whole_json_data()
+
+    def whole_json_data(self) -> dict[str, Any]:
+        """The source's ``jsonData``; raises ValueError where ``json_data`` contradicts it."""
+        # The cookie with which Pyroscope keeps its link to the source code.
+        owned = {"keepCookies": ["pyroscope_git_session"]}
+        return merged("pyroscope.json_data", owned, self.json_data or {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +61,18 @@ class PrometheusSourceArgs:
     url: pulumi.Input[str]
     managed_identity: bool
     """Whether Grafana signs in with its identity (Azure Monitor), or not at all (one's own)."""
+    json_data: FurtherArgs | None = None
+    """Further keys of the source's ``jsonData``, as Grafana has them."""
+
+    def __post_init__(self) -> None:
+        self.whole_json_data()
+
+    def whole_json_data(self) -> dict[str, Any]:
+        """The source's ``jsonData``; raises ValueError where ``json_data`` contradicts it."""
+        # Nested: the older flat `azureAuthType` is ignored (grafana-operator 1396).
+        credentials = {"azureCredentials": {"authType": "msi"}} if self.managed_identity else {}
+        owned = {"httpMethod": "POST", **credentials}
+        return merged("prometheus.json_data", owned, self.json_data or {})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,8 +101,7 @@ def pyroscope_request(
         uid=args.pyroscope.uid,
         type=grafana.PYROSCOPE,
         url=url,
-        # The cookie with which Pyroscope keeps its link to the source code.
-        json_data={"keepCookies": ["pyroscope_git_session"]},
+        json_data=args.pyroscope.whole_json_data(),
         adopt=args.adopt,
     )
 
@@ -91,8 +114,6 @@ def prometheus_request(
     url: str,
 ) -> DataSourceRequest:
     """What is asked of the source of the metrics; the same when it is observed."""
-    # Nested: the older flat `azureAuthType` is ignored (grafana-operator 1396).
-    credentials = {"azureCredentials": {"authType": "msi"}} if source.managed_identity else {}
     return DataSourceRequest(
         endpoint=endpoint,
         workspace_id=workspace_id,
@@ -101,7 +122,7 @@ def prometheus_request(
         uid=source.uid,
         type=grafana.PROMETHEUS,
         url=url,
-        json_data={"httpMethod": "POST", **credentials},
+        json_data=source.whole_json_data(),
         adopt=args.adopt,
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import dashboard
 
+from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.operation import answer, observed_operation
 from components.options import FAILED_BEFORE
@@ -37,6 +38,8 @@ class GrafanaPrivateEndpointArgs:
     """The service's region: the cluster's."""
     request_message: str
     """Distinct for each stack; distinguishes its connection from another's on the same service."""
+    endpoint_args: FurtherArgs | None = None
+    """Further arguments of the ``dashboard.ManagedPrivateEndpoint``."""
     observed: pulumi.Input[str] | None = None
     """Revision of the approved connection; None: drift is not looked for."""
 
@@ -83,6 +86,7 @@ class GrafanaPrivateEndpoint(pulumi.ComponentResource):
             request_message=args.request_message,
             opts=pulumi.ResourceOptions(
                 parent=self,
+                transformations=adding("endpoint_args", args.endpoint_args),
                 # Everything about it is fixed when it is made, and its name is taken until it is
                 # gone.
                 delete_before_replace=True,

@@ -5,45 +5,24 @@ them.
 What an existing workspace lacks is only reported: granting it is its owner's.
 """
 
-import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_azure_native import authorization, dashboard
+from pulumi_azure_native import dashboard
 
+from components.further_args import FurtherArgs, adding
+from components.grafana_role_assignments import (
+    GrafanaRoleArgs,
+    GrafanaRoleAssignments,
+    GrafanaRoleAssignmentsArgs,
+    MetricsReaderArgs,
+    PrincipalArgs,
+)
 from components.inputs import component_inputs
-from contract.azure import Role, role_definition_id
-from contract.choices import GrafanaRole, PrincipalType
 
 SKU = "Standard"
 """The tier with managed private endpoints."""
-ROLE_ASSIGNMENT_NAMES = uuid.UUID("6f1c9e0e-3f0a-4e0b-9d53-6a1d2b8f4c77")
-"""Namespace of the role assignments' names (version 5): equal grants have equal names."""
-
-
-_ROLES = {
-    GrafanaRole.ADMIN: Role.GRAFANA_ADMIN,
-    GrafanaRole.EDITOR: Role.GRAFANA_EDITOR,
-    GrafanaRole.VIEWER: Role.GRAFANA_VIEWER,
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrincipalArgs:
-    """An identity in Microsoft Entra."""
-
-    id: str
-    """Object id."""
-    type: PrincipalType
-
-
-@dataclass(frozen=True, kw_only=True)
-class GrafanaRoleArgs:
-    """Who gets which role on the workspace."""
-
-    principal: PrincipalArgs
-    role: GrafanaRole
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +63,10 @@ class GrafanaWorkspaceArgs:
     """Further roles on the workspace."""
     metrics_workspace_id: pulumi.Input[str] | None = None
     """Azure Monitor workspace that Grafana's identity gets to read; None: it may already."""
+    workspace_args: FurtherArgs | None = None
+    """Further arguments of the ``dashboard.Grafana``, where one is made."""
+    role_assignment_args: FurtherArgs | None = None
+    """Further arguments of every role assignment."""
 
 
 class GrafanaWorkspace(pulumi.ComponentResource):
@@ -122,8 +105,10 @@ class GrafanaWorkspace(pulumi.ComponentResource):
             self.principal_id = pulumi.Output.from_input(args.existing.principal_id)
         else:
             raise ValueError(f"{name}: neither an existing Grafana workspace nor a new one")
-        made_any = self._grant_roles(name, args)
-        if self._created is None and not made_any:
+        roles = self._roles(name, args)
+        if not roles.is_empty:
+            GrafanaRoleAssignments(f"{name}-roles", roles, pulumi.ResourceOptions(parent=self))
+        elif self._created is None:
             # Nothing is made, and the engine drops a dependency on a component without children.
             # What waits for this component would no longer wait for what the component waits for.
             pulumi.Stash(f"{name}-ready", input=self.id, opts=pulumi.ResourceOptions(parent=self))
@@ -141,45 +126,21 @@ class GrafanaWorkspace(pulumi.ComponentResource):
         """The workspace where this stack makes it: what it holds is deleted along with it."""
         return self._created
 
-    def _grant_roles(self, name: str, args: GrafanaWorkspaceArgs) -> bool:
-        deployer = args.new.deployer if args.new else None
-        if deployer is not None:
-            _assign(
-                self,
-                f"{name}-deployer",
-                args.subscription_id,
-                Role.GRAFANA_ADMIN,
-                deployer,
-                scope=self.id,
-                # A colleague who deploys next must not take the role from whoever made the
-                # workspace; further administrators are named in the settings.
-                ignore_changes=["principalId", "principalType", "roleAssignmentName"],
-            )
-        roles = [
-            granted
-            for granted in args.roles
-            # The deployer's own assignment exists: a second one is a conflict.
-            if not (granted.role is GrafanaRole.ADMIN and _same(granted.principal, deployer))
-        ]
-        for granted in roles:
-            _assign(
-                self,
-                f"{name}-{granted.role.value.lower()}-{granted.principal.id}",
-                args.subscription_id,
-                _ROLES[granted.role],
-                granted.principal,
-                scope=self.id,
-            )
+    def _roles(self, name: str, args: GrafanaWorkspaceArgs) -> GrafanaRoleAssignmentsArgs:
+        reader = None
         if args.metrics_workspace_id is not None:
-            _assign(
-                self,
-                f"{name}-metrics-reader",
-                args.subscription_id,
-                Role.MONITORING_DATA_READER,
-                self.principal_id,
-                scope=args.metrics_workspace_id,
+            reader = MetricsReaderArgs(
+                principal_id=self.principal_id, workspace_id=args.metrics_workspace_id
             )
-        return bool(roles) or args.metrics_workspace_id is not None
+        return GrafanaRoleAssignmentsArgs(
+            grafana_name=name,
+            grafana_id=self.id,
+            subscription_id=args.subscription_id,
+            deployer=args.new.deployer if args.new else None,
+            roles=args.roles,
+            metrics_reader=reader,
+            assignment_args=args.role_assignment_args,
+        )
 
 
 def _workspace(
@@ -204,47 +165,10 @@ def _workspace(
         tags=new.tags,
         opts=pulumi.ResourceOptions(
             parent=parent,
+            transformations=adding("workspace_args", args.workspace_args),
             # Its name is unique in all of Azure and taken until the old one is gone.
             delete_before_replace=True,
             # Fixed when the workspace is made.
             replace_on_changes=["properties.zoneRedundancy"],
         ),
     )
-
-
-def _assign(
-    parent: GrafanaWorkspace,
-    name: str,
-    subscription_id: str,
-    role: Role,
-    principal: PrincipalArgs | pulumi.Output[str],
-    *,
-    scope: pulumi.Input[str],
-    ignore_changes: list[str] | None = None,
-) -> None:
-    if isinstance(principal, PrincipalArgs):
-        principal_id: pulumi.Input[str] = principal.id
-        principal_type = principal.type
-    else:
-        principal_id, principal_type = principal, PrincipalType.SERVICE_PRINCIPAL
-    authorization.RoleAssignment(
-        name,
-        # From what is granted, so that another principal or scope is another assignment: Azure
-        # refuses to change either under one name.
-        role_assignment_name=pulumi.Output.all(scope, principal_id).apply(
-            lambda parts: str(
-                uuid.uuid5(ROLE_ASSIGNMENT_NAMES, "|".join([*parts, role.value]).lower())
-            )
-        ),
-        scope=scope,
-        role_definition_id=role_definition_id(subscription_id, role),
-        principal_id=principal_id,
-        # Without it Azure looks the principal up, and a new identity is not found at once
-        # (PrincipalNotFound).
-        principal_type=principal_type.value,
-        opts=pulumi.ResourceOptions(parent=parent, ignore_changes=ignore_changes),
-    )
-
-
-def _same(one: PrincipalArgs, other: PrincipalArgs | None) -> bool:
-    return other is not None and one.id.lower() == other.id.lower()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import kubernetesconfiguration
 
+from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import FAILED_BEFORE, deleted_with
 from contract.agent import EXTENSION_TYPE, NAMESPACE
@@ -38,6 +39,8 @@ class InspektorGadgetArgs:
     """Further settings of the extension, with their prefix (``inspektor-gadget.``)."""
     create_namespace: bool
     """Whether its namespace is made here, and deleted last; else it exists and stays."""
+    extension_args: FurtherArgs | None = None
+    """Further arguments of the ``kubernetesconfiguration.Extension``."""
 
 
 class InspektorGadget(pulumi.ComponentResource):
@@ -79,6 +82,7 @@ class InspektorGadget(pulumi.ComponentResource):
             },
             opts=pulumi.ResourceOptions(
                 parent=self,
+                transformations=adding("extension_args", args.extension_args),
                 # Deleting the namespace while the extension exists leaves both stuck: made first,
                 # it is deleted last (AKS 4543).
                 depends_on=[namespace],

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import monitor
 
+from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 
 PROMETHEUS_STREAM = "Microsoft-PrometheusMetrics"
@@ -40,8 +41,7 @@ class CollectionArgs:
     private_cluster: bool
     """Whether the cluster's API server is private."""
     configuration_endpoint_name: str
-    """Data collection endpoint in the cluster's region, where that is not the workspace's; at most
-    44 characters."""
+    """Data collection endpoint in the cluster's region, where that is another; at most 44."""
     endpoint_name: str
     """Data collection endpoint, at most 44 characters."""
     rule_name: str
@@ -62,6 +62,12 @@ class ManagedPrometheusArgs:
     collection: CollectionArgs | None = None
     """None: the cluster's metrics reach the workspace some other way, or not at all."""
     tags: Mapping[str, str] | None = None
+    workspace_args: FurtherArgs | None = None
+    """Further arguments of the ``monitor.AzureMonitorWorkspace``, where one is made."""
+    endpoint_args: FurtherArgs | None = None
+    """Further arguments of every ``monitor.DataCollectionEndpoint``."""
+    rule_args: FurtherArgs | None = None
+    """Further arguments of the ``monitor.DataCollectionRule``."""
 
 
 class ManagedPrometheus(pulumi.ComponentResource):
@@ -88,7 +94,7 @@ class ManagedPrometheus(pulumi.ComponentResource):
                 resource_group_name=args.resource_group_name,
                 location=args.location,
                 tags=args.tags,
-                opts=pulumi.ResourceOptions(parent=self),
+                opts=_options(self, "workspace_args", args.workspace_args),
             )
             self.workspace_id = workspace.id
             self.query_endpoint = workspace.metrics.prometheus_query_endpoint
@@ -114,8 +120,7 @@ def _collect(
     collection: CollectionArgs,
     location: str,
 ) -> None:
-    opts = pulumi.ResourceOptions(parent=parent)
-    endpoint = _endpoint(f"{name}-endpoint", args, collection.endpoint_name, location, opts)
+    endpoint = _endpoint(parent, f"{name}-endpoint", args, collection.endpoint_name, location)
     rule = monitor.DataCollectionRule(
         f"{name}-rule",
         data_collection_rule_name=collection.rule_name,
@@ -133,14 +138,14 @@ def _collect(
         },
         data_flows=[{"streams": [PROMETHEUS_STREAM], "destinations": [DESTINATION]}],
         tags=args.tags,
-        opts=opts,
+        opts=_options(parent, "rule_args", args.rule_args),
     )
     monitor.DataCollectionRuleAssociation(
         f"{name}-rule-association",
         association_name=collection.rule_name,
         resource_uri=collection.cluster_id,
         data_collection_rule_id=rule.id,
-        opts=opts,
+        opts=pulumi.ResourceOptions(parent=parent),
     )
     elsewhere = _region(collection.cluster_location) != _region(location)
     if not elsewhere and not collection.private_cluster:
@@ -150,11 +155,11 @@ def _collect(
     if elsewhere:
         # The agents read their configuration in the cluster's own region.
         endpoint = _endpoint(
+            parent,
             f"{name}-configuration-endpoint",
             args,
             collection.configuration_endpoint_name,
             collection.cluster_location,
-            opts,
         )
     # An association of its own: one with a rule and an endpoint is refused (azure-cli 28338).
     monitor.DataCollectionRuleAssociation(
@@ -162,8 +167,14 @@ def _collect(
         association_name=ENDPOINT_ASSOCIATION,
         resource_uri=collection.cluster_id,
         data_collection_endpoint_id=endpoint.id,
-        opts=opts,
+        opts=pulumi.ResourceOptions(parent=parent),
     )
+
+
+def _options(
+    parent: ManagedPrometheus, field: str, further: FurtherArgs | None
+) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions(parent=parent, transformations=adding(field, further))
 
 
 def _region(location: str) -> str:
@@ -172,11 +183,11 @@ def _region(location: str) -> str:
 
 
 def _endpoint(
+    parent: ManagedPrometheus,
     name: str,
     args: ManagedPrometheusArgs,
     endpoint_name: str,
     location: str,
-    opts: pulumi.ResourceOptions,
 ) -> monitor.DataCollectionEndpoint:
     return monitor.DataCollectionEndpoint(
         name,
@@ -185,5 +196,5 @@ def _endpoint(
         location=location,
         kind=monitor.KnownDataCollectionEndpointResourceKind.LINUX,
         tags=args.tags,
-        opts=opts,
+        opts=_options(parent, "endpoint_args", args.endpoint_args),
     )

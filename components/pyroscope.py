@@ -15,9 +15,12 @@ from pulumi_command.local import Command
 from pulumi_kubernetes.helm.v3 import Release
 
 from components import pyroscope_values
+from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.operation import answer, operation
 from components.options import FAILED_BEFORE, deleted_with
+from components.private_link import PrivateLinkArgs
+from components.pyroscope_values import DiskArgs
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
 from contract.messages.base import Verb
 from contract.messages.private_link import HeldPrivateLink, PrivateLinkRequest, ReadyPrivateLink
@@ -41,34 +44,6 @@ class ChartArgs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DiskArgs:
-    """A disk for the profiles; it outlives the release."""
-
-    size: str
-    """Kubernetes quantity, e.g. ``50Gi``."""
-    storage_class_name: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class PrivateLinkArgs:
-    """The Private Link Service that AKS's cloud controller makes from the Service's annotations."""
-
-    id: str
-    """ARM id that it will have."""
-    name: str
-    """At most 80 letters, digits, ``_.-``."""
-    visibility: Sequence[str]
-    """``*``, or subscription ids; Grafana's endpoint lives in a subscription of Microsoft's."""
-    auto_approval: Sequence[str] | None = None
-    resource_group: str | None = None
-    """None: the nodes' group."""
-    subnet: str | None = None
-    address_count: int | None = None
-    addresses: Sequence[str] | None = None
-    fqdns: Sequence[str] | None = None
-
-
-@dataclass(frozen=True, kw_only=True)
 class PyroscopeArgs:
     """The server, its storage, and its private link."""
 
@@ -86,6 +61,8 @@ class PyroscopeArgs:
     affinity: Mapping[str, Any] | None = None
     values: Mapping[str, Any] | None = None
     """Further chart values, under those that the product owns (``pyroscope_values``)."""
+    release_args: FurtherArgs | None = None
+    """Further arguments of the ``helm.v3.Release``."""
 
 
 class Pyroscope(pulumi.ComponentResource):
@@ -184,6 +161,7 @@ def _release(
         atomic=False,
         opts=pulumi.ResourceOptions(
             parent=parent,
+            transformations=adding("release_args", args.release_args),
             # Name and namespace are taken until the old one is gone.
             delete_before_replace=True,
             # What failed half-way is removed and installed again. An upgrade on top would not do: a
@@ -201,25 +179,14 @@ def _release(
 
 
 def _values(args: PyroscopeArgs) -> dict[str, object]:
-    link = args.private_link
     owned = pyroscope_values.owned_values(
         image_tag=args.image_tag,
-        annotations=pyroscope_values.private_link_annotations(
-            name=link.name,
-            visibility=link.visibility,
-            auto_approval=link.auto_approval or (),
-            resource_group=link.resource_group,
-            subnet=link.subnet,
-            address_count=link.address_count,
-            addresses=link.addresses or (),
-            fqdns=link.fqdns or (),
-        ),
+        annotations=args.private_link.annotations,
         resources=args.resources,
         node_selector=args.node_selector,
         tolerations=args.tolerations,
         affinity=args.affinity,
-        disk_size=args.disk.size if args.disk else None,
-        storage_class_name=args.disk.storage_class_name if args.disk else None,
+        disk=args.disk,
     )
     return pyroscope_values.merged(args.values or {}, owned)
 

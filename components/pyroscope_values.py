@@ -7,48 +7,22 @@ Pure, and without Pulumi.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import cast
 
 from contract.agent import PYROSCOPE_PORT
 
-ANNOTATION_PREFIX = "service.beta.kubernetes.io/"
 DATA_DIRECTORY = "/data"
 """The chart's volume, writable for the server's user."""
 
 
-def private_link_annotations(
-    *,
-    name: str,
-    visibility: Sequence[str],
-    auto_approval: Sequence[str] = (),
-    resource_group: str | None = None,
-    subnet: str | None = None,
-    address_count: int | None = None,
-    addresses: Sequence[str] = (),
-    fqdns: Sequence[str] = (),
-) -> dict[str, str]:
-    """The annotations from which AKS's cloud controller makes the Private Link Service.
+@dataclass(frozen=True, kw_only=True)
+class DiskArgs:
+    """A disk for the profiles; it outlives the release."""
 
-    Lists are separated by blanks: with commas they never match, without an error.
-    """
-    optional = {
-        "azure-pls-auto-approval": " ".join(auto_approval),
-        "azure-pls-resource-group": resource_group,
-        "azure-pls-ip-configuration-subnet": subnet,
-        "azure-pls-ip-configuration-ip-address-count": str(address_count) if address_count else "",
-        "azure-pls-ip-configuration-ip-address": " ".join(addresses),
-        "azure-pls-fqdns": " ".join(fqdns),
-    }
-    annotations = {
-        "azure-load-balancer-internal": "true",
-        "azure-pls-create": "true",
-        "azure-pls-name": name,
-        # The proxy protocol's header breaks the load balancer's health probes.
-        "azure-pls-proxy-protocol": "false",
-        "azure-pls-visibility": " ".join(visibility),
-        **{key: value for key, value in optional.items() if value},
-    }
-    return {f"{ANNOTATION_PREFIX}{key}": value for key, value in annotations.items()}
+    size: str
+    """Kubernetes quantity, e.g. ``50Gi``."""
+    storage_class_name: str | None = None
 
 
 def default_values() -> dict[str, object]:
@@ -73,10 +47,9 @@ def owned_values(
     node_selector: Mapping[str, str] | None = None,
     tolerations: Sequence[Mapping[str, object]] | None = None,
     affinity: Mapping[str, object] | None = None,
-    disk_size: str | None = None,
-    storage_class_name: str | None = None,
+    disk: DiskArgs | None = None,
 ) -> dict[str, object]:
-    """What the product decides; with ``disk_size`` (``50Gi``) profiles are kept on a disk."""
+    """What the product decides; with ``disk`` profiles are kept on it, else in the pod."""
     scheduling = {
         "resources": resources,
         "nodeSelector": node_selector,
@@ -90,15 +63,15 @@ def owned_values(
         "structuredConfig": {"self_profiling": {"disable_push": True}},
         **{key: value for key, value in scheduling.items() if value},
     }
-    if disk_size is not None:
-        disk: dict[str, object] = {
+    if disk is not None:
+        persistence: dict[str, object] = {
             "enabled": True,
-            "size": disk_size,
+            "size": disk.size,
             "accessModes": ["ReadWriteOnce"],
         }
-        if storage_class_name is not None:
-            disk["storageClassName"] = storage_class_name
-        pyroscope["persistence"] = disk
+        if disk.storage_class_name is not None:
+            persistence["storageClassName"] = disk.storage_class_name
+        pyroscope["persistence"] = persistence
         pyroscope["structuredConfig"] = {
             "self_profiling": {"disable_push": True},
             # The backend's default directory lies beside the volume and cannot be made by the

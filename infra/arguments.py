@@ -4,6 +4,7 @@ One function a component, named after it, in the order of the program.
 """
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pulumi
 
@@ -25,14 +26,13 @@ from components.grafana_data_sources import (
     PyroscopeSourceArgs,
 )
 from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaPrivateEndpointArgs
+from components.grafana_role_assignments import GrafanaRoleArgs, PrincipalArgs
 from components.grafana_target import GrafanaTargetArgs
 from components.grafana_workspace import (
     ExistingGrafanaArgs,
-    GrafanaRoleArgs,
     GrafanaWorkspace,
     GrafanaWorkspaceArgs,
     NewGrafanaArgs,
-    PrincipalArgs,
 )
 from components.inspektor_gadget import InspektorGadget, InspektorGadgetArgs
 from components.managed_prometheus import (
@@ -41,7 +41,9 @@ from components.managed_prometheus import (
     ManagedPrometheus,
     ManagedPrometheusArgs,
 )
-from components.pyroscope import ChartArgs, DiskArgs, PrivateLinkArgs, Pyroscope, PyroscopeArgs
+from components.private_link import ANNOTATIONS, PrivateLinkArgs
+from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
+from components.pyroscope_values import DiskArgs
 from contract.agent import PYROSCOPE_PORT
 from infra.dashboard import dashboard_model
 from infra.preflight import caller_of
@@ -177,6 +179,7 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
     """The profiles' store."""
     settings = stack.settings.pyroscope
     link, disk = settings.private_link, settings.storage.disk
+    wanted: dict[str, Any] = {field: getattr(link, field) or None for field in ANNOTATIONS}
     return PyroscopeArgs(
         namespace=gadget.namespace,
         chart=_chart(settings.chart),
@@ -184,13 +187,7 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
         private_link=PrivateLinkArgs(
             id=stack.private_link_id,
             name=stack.private_link_name,
-            visibility=link.visibility,
-            auto_approval=link.auto_approval or None,
-            resource_group=link.resource_group,
-            subnet=link.subnet,
-            address_count=link.address_count,
-            addresses=link.addresses or None,
-            fqdns=link.fqdns or None,
+            **wanted,
         ),
         disk=DiskArgs(size=disk.size, storage_class_name=disk.storage_class_name) if disk else None,
         resources=settings.resources or None,

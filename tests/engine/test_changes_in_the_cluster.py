@@ -21,7 +21,7 @@ APPROVAL = "private-endpoint-approval"
 SOURCE = "data-sources-pyroscope"
 AGENT = "inspektor-gadget-extension"
 POOL = "gpu-pool-pool"
-DEVICE_PLUGIN = "gpu-pool-device-plugin"
+DEVICE_PLUGIN = "gpu-pool-device-plugin-daemon-set"
 
 
 @pytest.fixture(scope="module")

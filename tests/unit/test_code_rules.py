@@ -127,3 +127,12 @@ def test_what_is_defined_is_used(folders: list[str], users: list[str]) -> None:
         if name not in used and not (name.startswith("__") and name.endswith("__"))
     ]
     assert unused == []
+
+
+# --- size ---------------------------------------------------------------------------------------
+
+
+def test_a_component_is_read_in_one_sitting() -> None:
+    for path in sorted((ROOT / "components").glob("*.py")):
+        lines = path.read_text().count("\n")
+        assert lines <= 200, f"{path.name} has {lines} lines"

@@ -7,8 +7,8 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
+from components.device_plugin import IMAGE
 from components.gpu_node_pool import (
-    DEVICE_PLUGIN_IMAGE,
     AutoscalingArgs,
     GpuNodePool,
     GpuNodePoolArgs,
@@ -128,9 +128,11 @@ def pod_of(recorded: Recorded) -> dict[str, Any]:
 def test_the_device_plugin_runs_on_this_pools_nodes_only_and_tolerates_their_taints() -> None:
     recorded = deploy()
     plugin = recorded.only(DAEMON_SET)
-    assert plugin.parent == "gpu-pool"
+    assert plugin.parent == "gpu-pool-device-plugin"
     assert plugin.provider == "kubernetes"
-    assert "gpu-pool-pool" in plugin.depends_on
+    component = recorded.named(plugin.parent)
+    assert component.parent == "gpu-pool"
+    assert "gpu-pool-pool" in component.depends_on
     pod = pod_of(recorded)
     assert pod["nodeSelector"] == {"kubernetes.azure.com/agentpool": "gpu"}
     assert pod["tolerations"] == [
@@ -161,8 +163,8 @@ def test_every_taint_has_its_toleration(taint: str, toleration: dict[str, str]) 
 
 def test_the_device_plugins_image_is_one_version() -> None:
     (container,) = pod_of(deploy())["containers"]
-    assert container["image"] == DEVICE_PLUGIN_IMAGE
-    assert DEVICE_PLUGIN_IMAGE.rpartition(":")[2].startswith("v0.")
+    assert container["image"] == IMAGE
+    assert IMAGE.rpartition(":")[2].startswith("v0.")
     assert "args" not in container
 
 

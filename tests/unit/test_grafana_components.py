@@ -15,14 +15,13 @@ from components.grafana_data_sources import (
     Source,
 )
 from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaPrivateEndpointArgs
+from components.grafana_role_assignments import GrafanaRoleArgs, PrincipalArgs
 from components.grafana_target import GrafanaTargetArgs, OwnerArgs
 from components.grafana_workspace import (
     ExistingGrafanaArgs,
-    GrafanaRoleArgs,
     GrafanaWorkspace,
     GrafanaWorkspaceArgs,
     NewGrafanaArgs,
-    PrincipalArgs,
 )
 from contract.choices import GrafanaRole, PrincipalType
 from contract.messages.base import Verb, command_line

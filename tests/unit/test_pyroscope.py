@@ -10,8 +10,9 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from components.pyroscope import ChartArgs, DiskArgs, PrivateLinkArgs, Pyroscope, PyroscopeArgs
-from components.pyroscope_values import merged, owned_values
+from components.private_link import PrivateLinkArgs
+from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
+from components.pyroscope_values import DiskArgs, merged, owned_values
 from contract.messages.base import Verb, command_line
 from tests.unit import answers
 from tests.unit.recording import Recorded, record

@@ -5,7 +5,8 @@ from typing import cast
 
 import pytest
 
-from components.pyroscope_values import owned_values, private_link_annotations
+from components.private_link import PrivateLinkArgs
+from components.pyroscope_values import DiskArgs, owned_values
 from tests.unit.stack_files import faults, settings
 
 GUID = "11111111-1111-4111-8111-111111111111"
@@ -119,7 +120,8 @@ def test_an_agent_older_than_the_encoding_is_refused() -> None:
 def test_every_value_that_the_component_sets_is_refused() -> None:
     everything = owned_values(
         image_tag="1.15.0",
-        annotations=private_link_annotations(
+        annotations=PrivateLinkArgs(
+            id="/subscriptions/s",
             name="link",
             visibility=["*"],
             auto_approval=[GUID],
@@ -128,13 +130,12 @@ def test_every_value_that_the_component_sets_is_refused() -> None:
             address_count=1,
             addresses=["10.0.0.1"],
             fqdns=["a.example.com"],
-        ),
+        ).annotations,
         resources={"limits": {}},
         node_selector={"a": "b"},
         tolerations=[{"key": "a"}],
         affinity={"nodeAffinity": {}},
-        disk_size="50Gi",
-        storage_class_name="managed-csi",
+        disk=DiskArgs(size="50Gi", storage_class_name="managed-csi"),
     )
     given = set(leaves(everything))
 

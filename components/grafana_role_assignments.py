@@ -1,0 +1,174 @@
+"""Who may do what on a Grafana workspace, and what its identity may read.
+
+Each assignment is deterministic: what is granted names it, so equal grants are one assignment.
+"""
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pulumi
+from pulumi_azure_native import authorization
+
+from components.further_args import FurtherArgs, adding
+from components.inputs import component_inputs
+from contract.azure import Role, role_definition_id
+from contract.choices import GrafanaRole, PrincipalType
+
+ROLE_ASSIGNMENT_NAMES = uuid.UUID("6f1c9e0e-3f0a-4e0b-9d53-6a1d2b8f4c77")
+"""Namespace of the role assignments' names (version 5): equal grants have equal names."""
+
+_ROLES = {
+    GrafanaRole.ADMIN: Role.GRAFANA_ADMIN,
+    GrafanaRole.EDITOR: Role.GRAFANA_EDITOR,
+    GrafanaRole.VIEWER: Role.GRAFANA_VIEWER,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrincipalArgs:
+    """An identity in Microsoft Entra."""
+
+    id: str
+    """Object id."""
+    type: PrincipalType
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrafanaRoleArgs:
+    """Who gets which role on the workspace."""
+
+    principal: PrincipalArgs
+    role: GrafanaRole
+
+
+@dataclass(frozen=True, kw_only=True)
+class MetricsReaderArgs:
+    """Grafana's identity reads an Azure Monitor workspace."""
+
+    principal_id: pulumi.Input[str]
+    """Object id of Grafana's managed identity."""
+    workspace_id: pulumi.Input[str]
+    """ARM id of the Azure Monitor workspace."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrafanaRoleAssignmentsArgs:
+    """Roles on one workspace; the resources are named after it: ``{grafana_name}-deployer``."""
+
+    grafana_name: str
+    """The component's name in the program."""
+    grafana_id: pulumi.Input[str]
+    """ARM id of the workspace: the scope."""
+    subscription_id: str
+    """Whose role definitions are meant."""
+    deployer: PrincipalArgs | None = None
+    """Who deploys; becomes Grafana Admin, as no role in Azure implies one in Grafana."""
+    roles: Sequence[GrafanaRoleArgs] = ()
+    metrics_reader: MetricsReaderArgs | None = None
+    assignment_args: FurtherArgs | None = None
+    """Further arguments of every ``authorization.RoleAssignment``."""
+
+    @property
+    def granted(self) -> Sequence[GrafanaRoleArgs]:
+        """The roles without the deployer's own, which exists: a second one is a conflict."""
+        return [
+            one
+            for one in self.roles
+            if not (one.role is GrafanaRole.ADMIN and _same(one.principal, self.deployer))
+        ]
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing would be assigned."""
+        return not (self.deployer or self.granted or self.metrics_reader)
+
+
+class GrafanaRoleAssignments(pulumi.ComponentResource):
+    """Role assignments on a Grafana workspace and on what it reads."""
+
+    TYPE = "gpuobs:index:GrafanaRoleAssignments"
+
+    ids: pulumi.Output[list[str]]
+    """ARM ids of the role assignments."""
+
+    def __init__(
+        self,
+        name: str,
+        args: GrafanaRoleAssignmentsArgs,
+        opts: pulumi.ResourceOptions | None = None,
+    ) -> None:
+        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        self._former_parent = opts.parent if opts else None
+        self._assigned: list[authorization.RoleAssignment] = []
+        if args.deployer is not None:
+            self._assign(
+                "deployer",
+                args,
+                Role.GRAFANA_ADMIN,
+                args.deployer.id,
+                args.deployer.type,
+                # A colleague who deploys next must not take the role from whoever made the
+                # workspace; further administrators are named in the settings.
+                ignore_changes=["principalId", "principalType", "roleAssignmentName"],
+            )
+        for granted in args.granted:
+            self._assign(
+                f"{granted.role.value.lower()}-{granted.principal.id}",
+                args,
+                _ROLES[granted.role],
+                granted.principal.id,
+                granted.principal.type,
+            )
+        if args.metrics_reader is not None:
+            self._assign(
+                "metrics-reader",
+                args,
+                Role.MONITORING_DATA_READER,
+                args.metrics_reader.principal_id,
+                PrincipalType.SERVICE_PRINCIPAL,
+                scope=args.metrics_reader.workspace_id,
+            )
+        self.ids = pulumi.Output.all(*(one.id for one in self._assigned))
+        self.register_outputs({"ids": self.ids})
+
+    def _assign(
+        self,
+        what: str,
+        args: GrafanaRoleAssignmentsArgs,
+        role: Role,
+        principal_id: pulumi.Input[str],
+        principal_type: PrincipalType,
+        *,
+        scope: pulumi.Input[str] | None = None,
+        ignore_changes: list[str] | None = None,
+    ) -> None:
+        scope = args.grafana_id if scope is None else scope
+        assigned = authorization.RoleAssignment(
+            f"{args.grafana_name}-{what}",
+            # From what is granted, so that another principal or scope is another assignment: Azure
+            # refuses to change either under one name.
+            role_assignment_name=pulumi.Output.all(scope, principal_id).apply(
+                lambda parts: str(
+                    uuid.uuid5(ROLE_ASSIGNMENT_NAMES, "|".join([*parts, role.value]).lower())
+                )
+            ),
+            scope=scope,
+            role_definition_id=role_definition_id(args.subscription_id, role),
+            principal_id=principal_id,
+            # Without it Azure looks the principal up, and a new identity is not found at once
+            # (PrincipalNotFound).
+            principal_type=principal_type.value,
+            opts=pulumi.ResourceOptions(
+                parent=self,
+                # Deployed by 0.1 as a child of the workspace.
+                aliases=[pulumi.Alias(parent=self._former_parent)],
+                transformations=adding("assignment_args", args.assignment_args),
+                ignore_changes=ignore_changes,
+            ),
+        )
+        self._assigned.append(assigned)
+
+
+def _same(one: PrincipalArgs, other: PrincipalArgs | None) -> bool:
+    return other is not None and one.id.lower() == other.id.lower()
