@@ -33,7 +33,18 @@ PLUGINS: Final = (
     "operations.__main__",
 )
 
-ROOMS: Final = frozenset({"alerts", "components", "contract", "dashboards", "infra", "operations"})
+ROOMS: Final = frozenset(
+    {
+        "alerts",
+        "components",
+        "contract",
+        "dashboards",
+        "flamegraphs",
+        "gpuobs",
+        "infra",
+        "operations",
+    }
+)
 """The checkout's own modules, which a program elsewhere may have of its own."""
 
 
