@@ -12,6 +12,7 @@ from infra.examples import EXAMPLES
 from infra.names import Names, names_for
 from infra.settings import NAMESPACE, Settings
 from infra.settings.chart_values import OWNED_VALUES
+from infra.settings.descriptions import descriptions
 from infra.settings.section import Described, Section, Text, Whole
 
 _INTRODUCTION = """\
@@ -109,6 +110,7 @@ def _section(name: str, section: type[Section]) -> Iterator[str]:
 
 
 def _rows(section: type[Section], prefix: str = "") -> Iterator[tuple[str, str, str, str]]:
+    meaning = descriptions(section)
     for name, field in section.model_fields.items():
         path = f"{prefix}{field.alias or name}"
         annotation: object = field.annotation
@@ -116,7 +118,7 @@ def _rows(section: type[Section], prefix: str = "") -> Iterator[tuple[str, str, 
         needed = field.is_required()
         default = "needed" if needed else _default(field.get_default(call_default_factory=True))
         rule = _rule((annotation, *field.metadata))
-        yield _code(path), default, _prose(field.description or ""), rule
+        yield _code(path), default, _prose(meaning.get(name, "")), rule
         if inner is not None:
             many = "[]" if _is_list(annotation) else ""
             yield from _rows(inner, f"{path}{many}.")

@@ -15,6 +15,8 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
+from infra.settings.descriptions import descriptions
+
 RULE_ERROR = "rule"
 """The pydantic error type of a broken rule; its context holds ``rule``, ``why`` and ``fix``."""
 
@@ -54,8 +56,17 @@ class Section(BaseModel):
         extra="forbid",
         frozen=True,
         populate_by_name=True,
-        use_attribute_docstrings=True,
     )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler, /
+    ) -> JsonSchemaValue:
+        written = handler(schema)
+        properties = handler.resolve_ref_schema(written)["properties"]
+        for name, description in descriptions(cls).items():
+            properties[cls.model_fields[name].alias]["description"] = description
+        return written
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """The rules over several values that do not hold here."""

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from pydantic_core import ErrorDetails
 
 from infra.faults import Fault, shown
+from infra.settings.descriptions import descriptions
 from infra.settings.section import RULE_ERROR, Section
 
 Parts = tuple[str | int, ...]
@@ -140,12 +141,24 @@ def _description(kind: type[Section], parts: Parts) -> str:
     names = [part for part in parts if isinstance(part, str)]
     while names:
         section = section_at(kind, tuple(names[:-1]))
-        field = _field(section, names[-1]) if section is not None else None
-        if field is not None and field.description:
-            first = " ".join(field.description.split()).partition(". ")[0].rstrip(".")
+        description = _described(section, names[-1]) if section is not None else ""
+        if description:
+            first = " ".join(description.split()).partition(". ")[0].rstrip(".")
             return f"“{first}”"
         names.pop()
     return "a part of this section"
+
+
+def _described(section: type[Section], key: str) -> str:
+    by_name = descriptions(section)
+    return next(
+        (
+            by_name.get(name, "")
+            for name, f in section.model_fields.items()
+            if key in (f.alias, name)
+        ),
+        "",
+    )
 
 
 def _field(section: type[Section], key: str) -> Any:

@@ -12,7 +12,8 @@ import yaml
 
 from infra import schema
 from infra.examples import EXAMPLES
-from infra.settings import Settings
+from infra.settings import GpuPoolSettings, Settings
+from infra.settings.descriptions import descriptions
 from infra.settings.section import Section
 from tests.unit.stack_files import CREATED, EXISTING, ROOT, error, stack
 
@@ -122,7 +123,13 @@ def test_every_setting_is_described_and_listed_in_the_reference() -> None:
 
     def check(section: type[Section], name: str) -> None:
         field = section.model_fields[name]
-        assert field.description, f"{section.__name__}.{name} has a docstring"
+        assert descriptions(section).get(name), f"{section.__name__}.{name} has a docstring"
         assert re.search(rf"`([\w.\[\]]+\.|gpuobs:)?{field.alias or name}`", text), name
 
     _each_field(Settings, check)
+
+
+def test_editors_show_what_a_setting_means() -> None:
+    definitions = cast("dict[str, Any]", schema.stack_schema()["definitions"])
+    described = definitions["GpuPoolSettings"]["properties"]["vmSize"]["description"]
+    assert described == descriptions(GpuPoolSettings)["vm_size"]
