@@ -1,3 +1,3 @@
-from infra.program import deploy
+from infra.start import start
 
-deploy()
+start()

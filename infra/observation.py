@@ -10,13 +10,15 @@ from components.grafana_private_endpoint import approval_request
 from contract.messages.drift import PRIVATE_IP_PLACEHOLDER, ObserveRequest
 from contract.messages.grafana import DataSourceRequest
 from infra.arguments import GrafanaObjects, pyroscope_url
-from infra.lookups import observe
+from infra.lookups import Operations, observe
 
 APPROVAL = "approval"
 DASHBOARD = "dashboard"
 
 
-def observed(objects: GrafanaObjects, private_link_id: str) -> GrafanaObjects:
+def observed(
+    objects: GrafanaObjects, private_link_id: str, operations: Operations
+) -> GrafanaObjects:
     """``objects`` with the revisions of the live ones.
 
     Asked for here, before any of them is made, and with the same requests: the address of the
@@ -24,9 +26,10 @@ def observed(objects: GrafanaObjects, private_link_id: str) -> GrafanaObjects:
     """
     target, metrics = objects.dashboard.target, objects.sources.prometheus
     revisions = observe(
+        operations,
         pulumi.Output.all(
             target.workspace_id, target.endpoint, metrics.url if metrics else ""
-        ).apply(lambda found: _request(objects, private_link_id, *found))
+        ).apply(lambda found: _request(objects, private_link_id, *found)),
     )
 
     def revision(name: str) -> pulumi.Output[str]:

@@ -19,22 +19,14 @@ from components.managed_prometheus import ManagedPrometheus
 from components.pyroscope import Pyroscope
 from contract.messages.signal import SignalRequest
 from infra import arguments
-from infra.faults import ConfigurationError
+from infra.lookups import Operations
 from infra.notes import notes
 from infra.observation import observed
-from infra.stack import Stack, load_stack
+from infra.stack import Stack
 
 
-def deploy() -> None:
-    """Register the stack's resources and exports, or say in one message why not."""
-    try:
-        _deploy(load_stack())
-    except ConfigurationError as error:
-        # Shown without a traceback: it is a message to the operator.
-        raise pulumi.RunError(str(error)) from None
-
-
-def _deploy(stack: Stack) -> None:
+def register(stack: Stack, operations: Operations) -> None:
+    """Register the stack's resources and exports; ``operations`` observe what has drifted."""
     settings = stack.settings
     group = _resource_group(stack)
 
@@ -72,7 +64,9 @@ def _deploy(stack: Stack) -> None:
     )
     objects = arguments.grafana_objects(stack, group, grafana, prometheus, pyroscope)
     if settings.grafana.drift_detection:
-        objects = observed(objects, stack.private_link_id)
+        objects = observed(objects, stack.private_link_id, operations)
+    else:
+        operations.close()
     endpoint = GrafanaPrivateEndpoint("private-endpoint", objects.endpoint, stack.options())
 
     # 4. The data sources: profiles through that endpoint, and metrics.

@@ -6,17 +6,18 @@ are computed here, once. Looking around is the only thing that happens before th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.metadata import version
 
 import pulumi
 import pulumi_azure_native as azure_native
-from pulumi_azure_native import authorization
 
 from components.grafana_target import OwnerArgs
 from contract.azure import cluster_id, private_link_service_id
+from contract.json import Document
 from contract.messages.survey import Survey, SurveyRequest
-from infra.lookups import survey
+from infra.lookups import Operations, survey
 from infra.names import Names, names_for
-from infra.preflight import Existing, evaluate, survey_request
+from infra.preflight import ClientConfig, Existing, evaluate, survey_request
 from infra.preflight.request import own_resource_group
 from infra.settings import NamedSource, Settings, load, sections_of, with_current_spellings
 
@@ -146,8 +147,10 @@ class Stack:
         )
 
 
-def load_stack() -> Stack:
+def load_stack(operations: Operations) -> Stack:
     """Read and check the stack's settings and what they rely on.
+
+    ``operations`` look up what exists.
 
     Raises:
         ConfigurationError: with everything that is wrong.
@@ -165,7 +168,7 @@ def load_stack() -> Stack:
     client = _client_config(azure)
     names = names_for(project, name, client.subscription_id)
     request = survey_request(settings, names, client)
-    found = survey(request)
+    found = survey(operations, request)
     existing = evaluate(settings, found, request)
     for warning in existing.warnings:
         pulumi.log.warn(warning)
@@ -181,10 +184,13 @@ def load_stack() -> Stack:
     )
 
 
-def _client_config(azure: azure_native.Provider | None) -> authorization.GetClientConfigResult:
+def _client_config(azure: azure_native.Provider | None) -> ClientConfig:
     """Who the Azure provider is; its first call, so where it cannot sign in, it fails here."""
+    # By its name: the module with the function takes longer to import than the call.
+    function = "azure-native:authorization:getClientConfig"
+    options = pulumi.InvokeOptions(provider=azure, version=version("pulumi-azure-native"))
     try:
-        return authorization.get_client_config(opts=pulumi.InvokeOptions(provider=azure))
+        found = Document(pulumi.runtime.invoke(function, {}, options).value)
     # The SDK raises a plain Exception for an invoke that failed.
     except Exception as error:
         raise pulumi.RunError(
@@ -194,6 +200,7 @@ def _client_config(azure: azure_native.Provider | None) -> authorization.GetClie
             "ARM_CLIENT_SECRET (or ARM_USE_OIDC=true, or ARM_USE_MSI=true); with AZURE_* "
             "variables, ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID"
         ) from None
+    return ClientConfig(found.text("subscriptionId"), found.text("objectId"))
 
 
 def _source(named: NamedSource, default: str) -> SourceName:

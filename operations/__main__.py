@@ -7,9 +7,7 @@ dozen of these processes.
 
 import argparse
 import gc
-import os
 import sys
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +20,10 @@ from contract.messages.grafana import DashboardRequest, DataSourceRequest
 from contract.messages.private_link import ApprovalRequest, PrivateLinkRequest
 from contract.messages.signal import SignalRequest
 from contract.messages.survey import SurveyRequest
-from operations.errors import ExitCode, OperationError
+from operations.errors import ExitCode, OperationError, explained
 from operations.session import Session
+from operations.streams import use_utf8
 
-DEBUG_VARIABLE = "GPUOBS_DEBUG"
 INTERRUPTED = 130
 """What shells answer for a process that SIGINT ended."""
 
@@ -50,6 +48,7 @@ class _Command:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; the exit status (:class:`operations.errors.ExitCode`)."""
+    use_utf8()
     options = parser().parse_args(arguments)
     try:
         command = _COMMANDS[Verb(options.verb)]
@@ -57,19 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             answer = command.answer(options, session)
         print(answer.line, flush=True)  # noqa: T201 - the one line of the contract
         return answer.exit_code
-    except OperationError as error:
-        return _complain(error.kind, f"error: {error}")
     except KeyboardInterrupt:
         return _complain(INTERRUPTED, "error: interrupted")
     except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
-            traceback.print_exc()
-        text = " ".join(str(error).split())[:300]
-        return _complain(
-            ExitCode.UNEXPECTED,
-            f"error: unexpected {type(error).__name__} in {options.verb}: {text}\n"
-            f"  fix: run it again with {DEBUG_VARIABLE}=1 for the traceback, and report it",
-        )
+        kind = error.kind if isinstance(error, OperationError) else ExitCode.UNEXPECTED
+        return _complain(kind, explained(error, options.verb))
 
 
 def _survey(options: argparse.Namespace, session: Session) -> _Answer:

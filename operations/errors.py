@@ -6,7 +6,12 @@ resource, why, and what to do next. Not here: how a service's answer becomes an 
 (:mod:`operations.clock`).
 """
 
+import os
+import traceback
 from enum import IntEnum
+
+DEBUG_VARIABLE = "GPUOBS_DEBUG"
+"""Set: the traceback of an unexpected failure goes to standard error."""
 
 
 class ExitCode(IntEnum):
@@ -74,3 +79,16 @@ class OperationError(Exception):
         """What happened and why on one line, for progress lines and reports."""
         text = self.happened.rstrip(".")
         return f"{text} ({' '.join(self.why.split()).rstrip('.')})" if self.why else text
+
+
+def explained(error: Exception, verb: str) -> str:
+    """What went wrong in ``verb``, for the person at the terminal."""
+    if isinstance(error, OperationError):
+        return f"error: {error}"
+    if os.environ.get(DEBUG_VARIABLE):
+        traceback.print_exception(error)
+    text = " ".join(str(error).split())[:300]
+    return (
+        f"error: unexpected {type(error).__name__} in {verb}: {text}\n"
+        f"  fix: run it again with {DEBUG_VARIABLE}=1 for the traceback, and report it"
+    )

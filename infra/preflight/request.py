@@ -1,6 +1,6 @@
 """What to look up: the existing things that the settings rely on."""
 
-from typing import Protocol
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from contract import azure
@@ -9,18 +9,13 @@ from infra.names import Names
 from infra.settings import DEFAULT_OCI_CHART, ChartSettings, Settings
 
 
-class ClientConfig(Protocol):
-    """Who the azure-native provider is: what its ``get_client_config`` answers."""
+@dataclass(frozen=True)
+class ClientConfig:
+    """Who the azure-native provider is: what its ``getClientConfig`` answers."""
 
-    @property
-    def subscription_id(self) -> str:
-        """The provider's subscription."""
-        ...
-
-    @property
-    def object_id(self) -> str:
-        """The object id of the user or service principal."""
-        ...
+    subscription_id: str
+    object_id: str
+    """Of the user or service principal; empty where the provider does not know."""
 
 
 def survey_request(settings: Settings, names: Names, client_config: ClientConfig) -> SurveyRequest:

@@ -71,9 +71,10 @@ def test_a_signal_reaches_the_process_that_was_forked(
     warm_python: Path, sent: signal.Signals
 ) -> None:
     code = (
-        "import signal, sys, time\n"
-        f"signal.signal({int(sent)}, lambda *_: (print('asked', flush=True), sys.exit(7)))\n"
-        "print('ready', flush=True); time.sleep(60)"
+        # Not print: a handler must not enter the stream that the signal may have interrupted.
+        "import os, signal, sys, time\n"
+        f"signal.signal({int(sent)}, lambda *_: (os.write(1, b'asked\\n'), sys.exit(7)))\n"
+        "os.write(1, b'ready\\n'); time.sleep(60)"
     )
     with subprocess.Popen([warm_python, "-c", code], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

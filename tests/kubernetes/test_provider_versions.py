@@ -20,7 +20,7 @@ import pytest
 from google.protobuf import empty_pb2
 from pulumi.runtime.proto import provider_pb2, provider_pb2_grpc
 
-from infra.program import deploy
+from infra.start import deploy
 from simulator.values import JsonObject, as_object, as_text, dig
 from tests.unit import answers
 from tests.unit.recording import Registered, record
@@ -74,7 +74,7 @@ def used() -> tuple[Registered, ...]:
     }
     azure = answers.Azure()
     recorded = record(
-        deploy,
+        lambda: deploy(azure),
         answer_resource=azure.resource,
         answer_call=azure.call,
         config={f"gpuobs:{key}": json.dumps(value) for key, value in config.items()},

@@ -13,6 +13,7 @@ from contract.messages.private_link import (
     PrivateLinkRequest,
     ReadyPrivateLink,
 )
+from contract.messages.serving import Question, Reply
 from contract.messages.survey import (
     ClusterFacts,
     GrafanaFacts,
@@ -125,6 +126,8 @@ class Azure:
         self.survey = survey
         self.kubeconfig = kubeconfig
         self.observed: list[ObserveRequest] = []
+        self.asked: list[Verb] = []
+        self.closed = False
 
     def resource(self, kind: str, name: str, inputs: Mapping[str, Any]) -> dict[str, object]:
         """The outputs of a resource; the type's last part decides."""
@@ -164,19 +167,30 @@ class Azure:
                 }
             case "listManagedClusterUserCredentials" | "listManagedClusterAdminCredentials":
                 return encoded(self.kubeconfig)
-            case "run":
-                return {**arguments, "stdout": self._ran(arguments).to_json(), "stderr": ""}
             case _:
                 raise AssertionError(f"nothing answers {token}")
 
-    def _ran(self, arguments: Mapping[str, Any]) -> Message:
-        if arguments["command"] == command_line(Verb.SURVEY):
+    def ask(self, question: str) -> str:
+        """What the process of the operations answers to a line."""
+        asked = Question.model_validate_json(question)
+        self.asked.append(asked.verb)
+        answer = self.answer(asked).model_dump(mode="json", by_alias=True)
+        return Reply(answer=answer).to_json()
+
+    def answer(self, question: Question) -> Message:
+        """The answer to a question, for tests to change."""
+        assert not self.closed
+        if question.verb is Verb.SURVEY:
             return self.survey
-        assert arguments["command"] == command_line(Verb.OBSERVE), arguments
-        request = ObserveRequest.model_validate_json(arguments["stdin"])
+        assert question.verb is Verb.OBSERVE, question
+        request = ObserveRequest.model_validate(question.request)
         self.observed.append(request)
         names = ["approval", *request.data_sources, *request.dashboards]
         return Observation(revisions={name: f"revision-of-{name}" for name in names})
+
+    def close(self) -> None:
+        """Nothing more is asked."""
+        self.closed = True
 
     def _stdout(self, inputs: Mapping[str, Any]) -> str:
         request = cast("str", inputs["stdin"])

@@ -15,7 +15,7 @@ from google.protobuf import empty_pb2, json_format
 from google.protobuf.message import Message as ProtobufMessage
 from pulumi.runtime import mocks, set_all_config, set_mocks
 from pulumi.runtime.proto import resource_pb2
-from pulumi.runtime.settings import ROOT
+from pulumi.runtime.settings import ROOT, SETTINGS
 from pulumi.runtime.stack import run_in_stack
 
 SIGNATURE = "4dabf18193072939515e22adb298388d"
@@ -155,6 +155,10 @@ def record(
     finally:
         ROOT.set(None)
         set_all_config({}, [])
+        # What a program that failed still waited for.
+        settings = cast("Any", SETTINGS)
+        settings.rpc_manager.clear()
+        settings.outputs.clear()
         loop.close()
         asyncio.set_event_loop(None)
     return monitor.recorded

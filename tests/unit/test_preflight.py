@@ -1,6 +1,6 @@
 """What must hold of things that exist: asked for, judged, and told with what mends it."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from contract.messages.survey import (
 )
 from infra.faults import ConfigurationError
 from infra.names import names_for
-from infra.preflight import Existing, evaluate, survey_request
+from infra.preflight import ClientConfig, Existing, evaluate, survey_request
 from infra.settings import Settings
 from tests.unit.stack_files import CREATED, EXISTING, settings, stack
 
@@ -40,11 +40,7 @@ WITH_METRICS = stack(
 )
 
 
-@dataclass(frozen=True)
-class Provider:
-    subscription_id: str = SUBSCRIPTION
-    object_id: str = CALLER
-
+PROVIDER = ClientConfig(SUBSCRIPTION, CALLER)
 
 CLUSTER = ClusterFacts(
     presence=Presence.FOUND,
@@ -96,8 +92,8 @@ GOOD = Survey(
 )
 
 
-def asked(wanted: Settings, provider: Provider | None = None) -> SurveyRequest:
-    return survey_request(wanted, names_for("gpuobs", "dev"), provider or Provider())
+def asked(wanted: Settings, provider: ClientConfig = PROVIDER) -> SurveyRequest:
+    return survey_request(wanted, names_for("gpuobs", "dev"), provider)
 
 
 def judged(survey: Survey, wanted: Settings | None = None) -> Existing:
@@ -627,7 +623,7 @@ def test_without_a_credential_there_is_one_fault_and_no_guess() -> None:
 
 def test_two_identities_are_reported() -> None:
     wanted = settings(WITH_METRICS)
-    request = asked(wanted, replace(Provider(), object_id=OTHER_SUBSCRIPTION))
+    request = asked(wanted, replace(PROVIDER, object_id=OTHER_SUBSCRIPTION))
 
     (warning,) = evaluate(wanted, GOOD, request).warnings
     assert CALLER in warning

@@ -10,11 +10,11 @@ import pulumi
 import pytest
 import yaml
 
-from contract.messages.base import Verb, command_line
-from contract.messages.drift import Observation
+from contract.messages.base import Message, Verb, command_line
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
+from contract.messages.serving import Question, Reply
 from contract.messages.signal import SignalRequest
-from infra.program import deploy
+from infra.start import deploy
 from tests.unit import answers
 from tests.unit.recording import Recorded, RefusedError, Secret, record
 
@@ -43,7 +43,7 @@ def run(
 ) -> Recorded:
     azure = azure or answers.Azure()
     return record(
-        deploy,
+        lambda: deploy(azure),
         answer_resource=azure.resource,
         answer_call=azure.call,
         config={f"gpuobs:{key}": json.dumps(value) for key, value in config.items()},
@@ -339,13 +339,11 @@ def test_what_could_not_be_observed_is_a_warning_and_no_failure(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Forbidden(answers.Azure):
-        def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
-            result = super().call(token, arguments)
-            if arguments.get("command") == command_line(Verb.OBSERVE):
-                seen = Observation.model_validate_json(cast("str", result["stdout"]))
-                told = seen.model_copy(update={"problems": ("dashboard: no right to read it",)})
-                result["stdout"] = told.to_json()
-            return result
+        def answer(self, question: Question) -> Message:
+            found = super().answer(question)
+            if question.verb is Verb.OBSERVE:
+                return found.model_copy(update={"problems": ("dashboard: no right to read it",)})
+            return found
 
     recorded = dev(azure=Forbidden())
     assert "no right to read it" in caplog.text
@@ -427,7 +425,7 @@ def test_a_fault_in_the_settings_is_one_message_and_registers_nothing() -> None:
 def test_an_encrypted_setting_is_refused_without_showing_it() -> None:
     with pytest.raises(pulumi.RunError) as caught:
         record(
-            deploy,
+            lambda: deploy(answers.Azure()),
             answer_call=answers.Azure().call,
             config={"gpuobs:pyroscope": json.dumps({"values": {"a": "hunter2"}})},
             secret_config=["gpuobs:pyroscope"],
@@ -445,17 +443,27 @@ def test_what_does_not_fit_what_exists_is_one_message() -> None:
 
 def test_where_nothing_can_be_looked_up_a_sentence_says_why() -> None:
     class Broken(answers.Azure):
-        def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
-            if token.endswith(":run"):
-                raise RefusedError(
-                    'exit status 127: running "sh operations/run survey":\nno Python was found'
-                )
-            return super().call(token, arguments)
+        def ask(self, question: str) -> str:
+            del question
+            raise OSError("ModuleNotFoundError: No module named 'azure'")
 
     with pytest.raises(pulumi.RunError) as caught:
         dev(azure=Broken())
-    assert "no Python was found" in str(caught.value)
+    assert "No module named 'azure'" in str(caught.value)
     assert "nothing was changed" in str(caught.value)
+    assert caught.value.__suppress_context__, "the cause would be shown as a traceback"
+
+
+def test_where_a_lookup_fails_its_own_words_are_shown() -> None:
+    class Failing(answers.Azure):
+        def ask(self, question: str) -> str:
+            if Question.model_validate_json(question).verb is Verb.OBSERVE:
+                return Reply(error="error: unexpected ValueError in observe: no").to_json()
+            return super().ask(question)
+
+    with pytest.raises(pulumi.RunError, match="could not be observed") as caught:
+        dev(azure=Failing())
+    assert "unexpected ValueError in observe: no" in str(caught.value)
 
 
 def test_where_the_azure_provider_cannot_sign_in_a_sentence_says_how() -> None:
@@ -471,11 +479,12 @@ def test_where_the_azure_provider_cannot_sign_in_a_sentence_says_how() -> None:
         assert words in str(caught.value)
 
 
-def test_an_answer_that_is_no_survey_is_said_to_be_none() -> None:
+@pytest.mark.parametrize("answer", ["hello", "{}", '{"answer": {"colour": "red"}}'])
+def test_an_answer_that_is_no_survey_is_said_to_be_none(answer: str) -> None:
     class Confused(answers.Azure):
-        def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
-            result = super().call(token, arguments)
-            return {**result, "stdout": "hello"} if token.endswith(":run") else result
+        def ask(self, question: str) -> str:
+            del question
+            return answer
 
     with pytest.raises(pulumi.RunError, match="something other than a survey"):
         dev(azure=Confused())
@@ -521,6 +530,13 @@ def test_a_dashboard_file_that_cannot_be_used_is_named() -> None:
 
 
 def test_the_operations_are_asked_twice_in_all() -> None:
-    recorded = dev()
-    commands = [call.arguments["command"] for call in recorded.calls if "run" in call.token]
-    assert commands == [command_line(Verb.SURVEY), command_line(Verb.OBSERVE)]
+    azure = answers.Azure()
+    run(sections("dev"), azure)
+    assert azure.asked == [Verb.SURVEY, Verb.OBSERVE]
+    assert azure.closed
+
+
+def test_without_drift_detection_the_operations_end_after_the_survey() -> None:
+    azure = answers.Azure()
+    dev(lambda config: config["grafana"].update(driftDetection=False), azure=azure)
+    assert (azure.asked, azure.closed) == ([Verb.SURVEY], True)

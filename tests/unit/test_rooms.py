@@ -134,4 +134,4 @@ def test_the_network_module_of_azure_native_is_never_loaded() -> None:
 
 def test_the_program_is_started_by_two_lines() -> None:
     lines = (ROOT / "__main__.py").read_text().split("\n")
-    assert [line for line in lines if line] == ["from infra.program import deploy", "deploy()"]
+    assert [line for line in lines if line] == ["from infra.start import start", "start()"]

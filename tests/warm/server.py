@@ -15,7 +15,6 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
-from io import TextIOWrapper
 from pathlib import Path
 from types import ModuleType
 from typing import Final, NoReturn, TextIO, cast
@@ -147,9 +146,15 @@ def _run(
         os.chdir(directory)
         os.environ.clear()
         os.environ.update(environment)
+        # As Python makes them at its start: whether they can seek is asked only then.
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
+        sys.stderr = open(  # noqa: SIM115
+            2, "w", closefd=False, errors="backslashreplace", buffering=1
+        )
         unbuffered = arguments[0] == "-u"
         if unbuffered:
-            cast(TextIOWrapper, sys.stdout).reconfigure(write_through=True)
+            sys.stdout.reconfigure(write_through=True)
         _execute(arguments[1:] if unbuffered else arguments)
         status = 0
     except SystemExit as end:
@@ -203,9 +208,12 @@ def main() -> None:
         if found.name != "__main__":
             importlib.import_module(f"operations.{found.name}")
     assert threading.active_count() == 1, threading.enumerate()
+    address = Path(sys.argv[1])
+    # What a job starts with its own Python starts warm, too.
+    sys.executable = str(address.parent / "bin" / "python")
     gc.collect()
     gc.freeze()  # so that a collection in a job copies no page
-    Server(Path(sys.argv[1])).serve()
+    Server(address).serve()
 
 
 if __name__ == "__main__":
