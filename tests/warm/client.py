@@ -16,15 +16,29 @@ PARENT_CHECK_SECONDS = 0.5
 def main() -> None:
     """Run ``client.py SOCKET ARGUMENTS...`` as ``python ARGUMENTS...``."""
     parent = os.getppid()
+    jobs: list[int] = []
+    early: list[int] = []
+
+    def pass_on(number: int, _frame: object) -> None:
+        if not jobs:
+            early.append(number)
+            return
+        try:  # noqa: SIM105 - contextlib is one import more
+            os.kill(jobs[0], number)
+        except ProcessLookupError:
+            pass  # it has just ended, and its status is on the way
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, pass_on)
     server = socket(AF_UNIX, SOCK_STREAM)
     server.connect(sys.argv[1])
     start = marshal.dumps((sys.argv[2:], os.getcwd(), dict(os.environ)))
     streams = b"".join(stream.to_bytes(4, sys.byteorder) for stream in (0, 1, 2))
     server.sendmsg([len(start).to_bytes(4, "big")], [(SOL_SOCKET, SCM_RIGHTS, streams)])
     server.sendall(start)
-    job = int.from_bytes(_read(server, 4), "big")
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda number, _frame: os.kill(job, number))
+    jobs.append(int.from_bytes(_read(server, 4), "big"))
+    for number in early:
+        pass_on(number, None)
     while not select.select([server], [], [], PARENT_CHECK_SECONDS)[0]:
         if os.getppid() != parent:
             os._exit(1)  # the server sees it, and ends the job
