@@ -1,6 +1,10 @@
 """A mutation fuzzer of the readers: seeded, so that what it finds can be found again.
 
     python -m tests.flamegraphs.fuzz --rounds 100000 --seed 7
+    python -m tests.flamegraphs.fuzz --minutes 30
+
+It also says which input took the longest, and the most memory that the process had at any time:
+every input is cut at 100 kB, so neither may come near the limits that the readers promise.
 
 Every input is a valid profile in one of the formats, damaged in a few places. Whatever comes out
 has to be a profile whose sums hold, or one `NotAProfileError`. The test suite runs some thousand
@@ -10,12 +14,18 @@ rounds; atheris would find paths that this does not, but has no build for every 
 import argparse
 import gzip
 import json
+import pickle
 import random
+import resource
 import sys
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from flamegraphs.errors import NotAProfileError
 from flamegraphs.hotspots import hotspots
+from tests.flamegraphs.generated import field
 from tests.flamegraphs.profiles import Encoding, pprof_bytes, read_bytes
 
 _STACKS = [
@@ -24,6 +34,23 @@ _STACKS = [
     (["<unknown>"], 3),
     (["f"] * 40, 2**40),
 ]
+_SNAPSHOT = {
+    "segments": [
+        {"blocks": [{"size": 8, "state": "active_allocated", "frames": [{"name": "f", "line": 1}]}]}
+    ],
+    "device_traces": [],
+}
+_FRAME = {
+    "schema": {"fields": [{"name": name} for name in ("level", "value", "self", "label")]},
+    "data": {"values": [[0, 1, 2], [9, 9, 4], [0, 5, 4], ["total", "a", "other"]]},
+}
+_PERF = b"a 1/2 [0] 1.5: 7 cycles:u:\n\tff f+0x1 (/x.so)\n\tfe [unknown] (/y)\n\n" * 3
+_TABLES = field(2, b"") + field(2, field(3, field(1, 1))) + field(3, b"") + field(3, field(1, 3))
+_TEXTS = b"".join(field(5, text) for text in (b"", b"malloc", b"bytes", b"f"))
+_SAMPLED = field(1, field(1, 1) + field(2, 2)) + field(2, field(1, 1) + field(2, b"\x05"))
+_STACKS = field(7, b"") + field(7, field(1, b"\x01"))
+_OTLP = field(1, field(2, field(2, _SAMPLED))) + field(2, _TABLES + _TEXTS + _STACKS)
+_MOST = 100_000
 _INTERESTING = (
     b"\x00",
     b"\xff",
@@ -51,7 +78,13 @@ def seeds() -> list[bytes]:
         }
     }
     plain = pprof_bytes(_STACKS)
+    recorded = Path(__file__).parent / "recorded"
     return [
+        *(file.read_bytes() for file in sorted(recorded.iterdir()) if file.suffix != ".md"),
+        pickle.dumps(_SNAPSHOT, 4),
+        json.dumps(_FRAME).encode(),
+        _PERF,
+        _OTLP,
         plain,
         pprof_bytes(_STACKS, Encoding(packed=False, unknown_fields=True, values_first=True)),
         pprof_bytes(_STACKS, Encoding(first_id=2**63, id_step=1_000_003, tables_first=True)),
@@ -81,7 +114,7 @@ def damaged(data: bytes, chosen: random.Random) -> bytes:
                 changed[at:at] = changed[at : at + length] * chosen.choice((1, 2, 50))
             case _:
                 del changed[at:]
-    return bytes(changed)
+    return bytes(changed[:_MOST])
 
 
 def check(data: bytes) -> bool:
@@ -98,20 +131,50 @@ def check(data: bytes) -> bool:
     return True
 
 
-def run(rounds: int, seed: int) -> int:
-    """Run, and return how many inputs were still profiles."""
+@dataclass
+class Outcome:
+    """Of many rounds."""
+
+    rounds: int = 0
+    profiles: int = 0
+    """Inputs that were still profiles."""
+    slowest: float = 0.0
+    """Seconds of the processor for one input."""
+    slowest_at: int = 0
+    """The round that had it."""
+
+
+def run(rounds: int, seed: int, seconds: float | None = None) -> Outcome:
+    """Run so many rounds, or as many as fit into ``seconds``."""
     chosen = random.Random(seed)  # noqa: S311 - repeatable, nothing secret
     valid: Sequence[bytes] = seeds()
-    return sum(check(damaged(chosen.choice(valid), chosen)) for _ in range(rounds))
+    found = Outcome()
+    end = None if seconds is None else time.monotonic() + seconds
+    while found.rounds < rounds if end is None else time.monotonic() < end:
+        data = damaged(chosen.choice(valid), chosen)
+        begin = time.process_time()
+        found.profiles += check(data)
+        took = time.process_time() - begin
+        found.rounds += 1
+        if took > found.slowest:
+            found.slowest, found.slowest_at = took, found.rounds
+    return found
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--minutes", type=float, help="instead of a number of rounds")
     options = parser.parse_args()
-    survived = run(options.rounds, options.seed)
-    sys.stdout.write(f"{survived:,} of {options.rounds:,} damaged inputs were still profiles\n")
+    seconds = None if options.minutes is None else 60 * options.minutes
+    found = run(options.rounds, options.seed, seconds)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sys.stdout.write(
+        f"{found.profiles:,} of {found.rounds:,} damaged inputs were still profiles; the slowest "
+        f"(round {found.slowest_at:,}) took {found.slowest:.3f} s, the process at most "
+        f"{peak // (2**20 if sys.platform == 'darwin' else 2**10)} MiB\n"
+    )
     return 0
 
 

@@ -7,5 +7,5 @@ def test_every_seed_of_the_fuzzer_is_a_profile() -> None:
 
 def test_damaged_files_are_profiles_whose_sums_hold_or_one_clear_error() -> None:
     rounds = 4_000
-    survived = fuzz.run(rounds, seed=20_240_501)
-    assert 0 < survived < rounds, "the fuzzer has to reach both outcomes"
+    found = fuzz.run(rounds, seed=20_240_501)
+    assert 0 < found.profiles < rounds, "the fuzzer has to reach both outcomes"
