@@ -173,6 +173,8 @@ def _heaviest(
     top = rows[0]
     place = places[top.name] if top.kind is None else profile.functions.index(top.name)
     mine = np.flatnonzero(owners == place)
+    if not len(mine):  # nothing is its own: all values are 0, or below
+        return [], 0
     marks = np.empty(len(mine), np.uint64)
     values = np.empty(len(mine), np.int64)
     done = 0

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from flamegraphs.budget import Budget
 from flamegraphs.errors import NotAProfileError
-from flamegraphs.profile import IntArray, offsets_of
+from flamegraphs.profile import IntArray, offsets_of, ranges
 
 ByteArray = NDArray[np.uint8]
 
@@ -254,15 +254,15 @@ def numbers(
     if (payload[ends - 1] > 127).any():
         raise NotAProfileError(f"A {what} is damaged: a list in it ends within a number.")
     begin = int(starts[0])
-    edges = np.zeros(int(ends[-1]) - begin + 1, np.int8)
-    edges[starts - begin] += 1
-    edges[ends - begin] -= 1
-    inside = np.cumsum(edges[:-1], dtype=np.int8).view(bool)
-    run = payload[begin : int(ends[-1])][inside]
-    last = np.flatnonzero(run < 128)
+    run = payload[begin : int(ends[-1])]
+    starts, ends = starts - begin, ends - begin
+    every_last = np.flatnonzero(run < 128)
+    before = np.searchsorted(every_last, starts)
+    in_run = np.searchsorted(every_last, ends) - before
+    last = every_last[ranges(before, in_run)]
     first = np.empty_like(last)
-    first[0] = 0
     first[1:] = last[:-1] + 1
+    first[offsets_of(in_run)[:-1]] = starts
     width = last - first
     values = (run[first] & 0x7F).astype(np.uint64)
     longest = int(width.max())
@@ -272,8 +272,6 @@ def numbers(
         longer = np.flatnonzero(width >= place)
         part = (run[first[longer] + place] & 0x7F).astype(np.uint64)
         values[longer] |= part << np.uint64(7 * place)
-    run_ends = np.cumsum(ends - starts)
-    in_run = np.diff(np.searchsorted(last, run_ends), prepend=0)
     return values, np.bincount(rows, in_run, count).astype(np.int64)
 
 

@@ -48,8 +48,8 @@ _PERF = b"a 1/2 [0] 1.5: 7 cycles:u:\n\tff f+0x1 (/x.so)\n\tfe [unknown] (/y)\n\
 _TABLES = field(2, b"") + field(2, field(3, field(1, 1))) + field(3, b"") + field(3, field(1, 3))
 _TEXTS = b"".join(field(5, text) for text in (b"", b"malloc", b"bytes", b"f"))
 _SAMPLED = field(1, field(1, 1) + field(2, 2)) + field(2, field(1, 1) + field(2, b"\x05"))
-_STACKS = field(7, b"") + field(7, field(1, b"\x01"))
-_OTLP = field(1, field(2, field(2, _SAMPLED))) + field(2, _TABLES + _TEXTS + _STACKS)
+_TWO = field(7, b"") + field(7, field(1, b"\x01"))
+_OTLP = field(1, field(2, field(2, _SAMPLED))) + field(2, _TABLES + _TEXTS + _TWO)
 _MOST = 100_000
 _INTERESTING = (
     b"\x00",

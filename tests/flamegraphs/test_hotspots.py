@@ -125,3 +125,10 @@ def test_a_profile_that_is_held_is_the_same(given_stacks: Stacks) -> None:
     for one, other in zip(kept.stacks.batches(some), read.stacks.batches(some), strict=True):
         assert one.frames.tolist() == other.frames.tolist()
         assert one.values.tolist() == other.values.tolist()
+
+
+def test_where_nothing_but_a_caller_is_left_there_is_no_stack_to_show() -> None:
+    found = hotspots_of([(["a", "main"], -5), (["b", "main"], 0), (["c", "main"], -1)])
+    assert found.is_difference
+    assert (found.rows[0].name, found.rows[0].attributed) == ("main", 0)
+    assert (found.stack, found.stack_value) == ([], 0)
