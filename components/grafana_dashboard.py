@@ -9,7 +9,7 @@ from typing import Any
 
 import pulumi
 
-from components.grafana_target import GrafanaTargetArgs, OwnerArgs
+from components.grafana_target import GrafanaTargetArgs, OwnerArgs, Placement
 from components.inputs import component_inputs
 from components.operation import observed_operation
 from components.options import deleted_with
@@ -27,36 +27,40 @@ class FolderArgs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GrafanaDashboardArgs:
-    """On which Grafana, whose, and what."""
+class Dashboard:
+    """What the dashboard is, wherever it goes."""
 
-    target: GrafanaTargetArgs
-    owner: OwnerArgs
     uid: str
     """At most 40 characters; the dashboard's address is ``<endpoint>/d/<uid>``."""
     dashboard: Mapping[str, Any]
     """The dashboard's JSON, without the wrapper of an export."""
     folder: FolderArgs | None = None
     """None: the General folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrafanaDashboardArgs(Dashboard):
+    """On which Grafana, whose, and what."""
+
+    target: GrafanaTargetArgs
+    owner: OwnerArgs
     adopt: bool
     """Whether to take over a dashboard of the same uid that is not this owner's."""
     observed: pulumi.Input[str] | None = None
     """Revision of the live dashboard; None: drift is not looked for."""
 
 
-def dashboard_request(
-    args: GrafanaDashboardArgs, endpoint: str, workspace_id: str
-) -> DashboardRequest:
+def dashboard_request(wanted: Dashboard, on: Placement) -> DashboardRequest:
     """What is asked of the dashboard; the same when it is observed."""
     return DashboardRequest(
-        endpoint=endpoint,
-        workspace_id=workspace_id,
-        owner=args.owner.mark(),
-        uid=args.uid,
-        dashboard=args.dashboard,
-        folder_uid=args.folder.uid if args.folder else None,
-        folder_title=args.folder.title if args.folder else None,
-        adopt=args.adopt,
+        endpoint=on.endpoint,
+        workspace_id=on.workspace_id,
+        owner=on.owner.mark(),
+        uid=wanted.uid,
+        dashboard=wanted.dashboard,
+        folder_uid=wanted.folder.uid if wanted.folder else None,
+        folder_title=wanted.folder.title if wanted.folder else None,
+        adopt=on.adopt,
     )
 
 
@@ -80,8 +84,8 @@ class GrafanaDashboard(pulumi.ComponentResource):
         observed_operation(
             f"{name}-dashboard",
             Verb.APPLY_DASHBOARD,
-            pulumi.Output.all(target.endpoint, target.workspace_id).apply(
-                lambda parts: dashboard_request(args, *parts).to_json()
+            target.placement(args.owner, adopt=args.adopt).apply(
+                lambda on: dashboard_request(args, on).to_json()
             ),
             observed=args.observed,
             delete=Verb.DELETE_DASHBOARD,

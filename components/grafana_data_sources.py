@@ -11,7 +11,7 @@ from typing import Any
 import pulumi
 
 from components.further_args import FurtherArgs, merged
-from components.grafana_target import GrafanaTargetArgs, OwnerArgs
+from components.grafana_target import GrafanaTargetArgs, OwnerArgs, Placement
 from components.inputs import component_inputs
 from components.operation import observed_operation
 from components.options import deleted_with
@@ -28,16 +28,12 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PyroscopeSourceArgs:
-    """Where Grafana finds the profiles."""
+class PyroscopeSource:
+    """The source of the profiles, wherever they are."""
 
     name: str
     uid: str
     """At most 40 characters."""
-    url: pulumi.Input[str]
-    """Of the private endpoint: ``http://<address>:<port>``."""
-    endpoint_id: pulumi.Input[str]
-    """Changes with the endpoint: a source is applied again for a new one."""
     json_data: FurtherArgs | None = None
     """Further keys of the source's ``jsonData``, as Grafana has them."""
 
@@ -49,6 +45,16 @@ class PyroscopeSourceArgs:
         # The cookie with which Pyroscope keeps its link to the source code.
         owned = {"keepCookies": ["pyroscope_git_session"]}
         return merged("pyroscope.json_data", owned, self.json_data or {})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PyroscopeSourceArgs(PyroscopeSource):
+    """Where Grafana finds the profiles."""
+
+    url: pulumi.Input[str]
+    """Of the private endpoint: ``http://<address>:<port>``."""
+    endpoint_id: pulumi.Input[str]
+    """Changes with the endpoint: a source is applied again for a new one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,41 +95,29 @@ class GrafanaDataSourcesArgs:
     """Revisions by :class:`Source`; None: drift is not looked for."""
 
 
-def pyroscope_request(
-    args: GrafanaDataSourcesArgs, endpoint: str, workspace_id: str, url: str
-) -> DataSourceRequest:
+def pyroscope_request(source: PyroscopeSource, on: Placement, url: str) -> DataSourceRequest:
     """What is asked of the source of the profiles; the same when it is observed."""
-    return DataSourceRequest(
-        endpoint=endpoint,
-        workspace_id=workspace_id,
-        owner=args.owner.mark(),
-        name=args.pyroscope.name,
-        uid=args.pyroscope.uid,
-        type=grafana.PYROSCOPE,
-        url=url,
-        json_data=args.pyroscope.whole_json_data(),
-        adopt=args.adopt,
-    )
+    return _request(source, on, grafana.PYROSCOPE, url)
 
 
-def prometheus_request(
-    args: GrafanaDataSourcesArgs,
-    source: PrometheusSourceArgs,
-    endpoint: str,
-    workspace_id: str,
-    url: str,
-) -> DataSourceRequest:
+def prometheus_request(source: PrometheusSourceArgs, on: Placement, url: str) -> DataSourceRequest:
     """What is asked of the source of the metrics; the same when it is observed."""
+    return _request(source, on, grafana.PROMETHEUS, url)
+
+
+def _request(
+    source: PyroscopeSource | PrometheusSourceArgs, on: Placement, kind: str, url: str
+) -> DataSourceRequest:
     return DataSourceRequest(
-        endpoint=endpoint,
-        workspace_id=workspace_id,
-        owner=args.owner.mark(),
+        endpoint=on.endpoint,
+        workspace_id=on.workspace_id,
+        owner=on.owner.mark(),
         name=source.name,
         uid=source.uid,
-        type=grafana.PROMETHEUS,
+        type=kind,
         url=url,
         json_data=source.whole_json_data(),
-        adopt=args.adopt,
+        adopt=on.adopt,
     )
 
 
@@ -141,14 +135,15 @@ class GrafanaDataSources(pulumi.ComponentResource):
     ) -> None:
         super().__init__(self.TYPE, name, component_inputs(args, leave_out={"observed"}), opts)
         self._grafana = deleted_with(opts)
-        target, pyroscope, prometheus = args.target, args.pyroscope, args.prometheus
+        pyroscope, prometheus = args.pyroscope, args.prometheus
+        placement = args.target.placement(args.owner, adopt=args.adopt)
         self._apply(
             f"{name}-{Source.PYROSCOPE}",
             args,
             Source.PYROSCOPE,
             pyroscope.uid,
-            pulumi.Output.all(target.endpoint, target.workspace_id, pyroscope.url).apply(
-                lambda parts: pyroscope_request(args, *parts).to_json()
+            pulumi.Output.all(placement, pyroscope.url).apply(
+                lambda parts: pyroscope_request(pyroscope, *parts).to_json()
             ),
             triggers=[pyroscope.endpoint_id],
         )
@@ -158,8 +153,8 @@ class GrafanaDataSources(pulumi.ComponentResource):
                 args,
                 Source.PROMETHEUS,
                 prometheus.uid,
-                pulumi.Output.all(target.endpoint, target.workspace_id, prometheus.url).apply(
-                    lambda parts: prometheus_request(args, prometheus, *parts).to_json()
+                pulumi.Output.all(placement, prometheus.url).apply(
+                    lambda parts: prometheus_request(prometheus, *parts).to_json()
                 ),
             )
         self.pyroscope_uid = pulumi.Output.from_input(pyroscope.uid)

@@ -44,18 +44,6 @@ class GrafanaPrivateEndpointArgs:
     """Revision of the approved connection; None: drift is not looked for."""
 
 
-def approval_request(
-    args: GrafanaPrivateEndpointArgs, workspace_id: str, private_link_id: str
-) -> ApprovalRequest:
-    """What is asked of the approval; the same when it is observed."""
-    return ApprovalRequest(
-        grafana_id=workspace_id,
-        endpoint_name=args.endpoint_name,
-        private_link_id=private_link_id,
-        request_message=args.request_message,
-    )
-
-
 class GrafanaPrivateEndpoint(pulumi.ComponentResource):
     """An approved private connection from Grafana to Pyroscope."""
 
@@ -98,7 +86,12 @@ class GrafanaPrivateEndpoint(pulumi.ComponentResource):
             f"{name}-approval",
             Verb.APPROVE_PRIVATE_ENDPOINT,
             pulumi.Output.all(args.workspace_id, args.private_link_id).apply(
-                lambda ids: approval_request(args, *ids).to_json()
+                lambda ids: ApprovalRequest(
+                    grafana_id=ids[0],
+                    endpoint_name=args.endpoint_name,
+                    private_link_id=ids[1],
+                    request_message=args.request_message,
+                ).to_json()
             ),
             observed=args.observed,
             triggers=[endpoint.id],

@@ -22,6 +22,19 @@ class OwnerArgs:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Placement:
+    """Where an object goes and whose it is, once all of it is known."""
+
+    endpoint: str
+    """URL of Grafana itself, without a trailing slash."""
+    workspace_id: str
+    """ARM id of the workspace."""
+    owner: OwnerArgs
+    adopt: bool
+    """Whether an object of the same name or uid that is not this owner's is taken over."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class GrafanaTargetArgs:
     """Where objects go."""
 
@@ -29,3 +42,11 @@ class GrafanaTargetArgs:
     """URL of Grafana itself, without a trailing slash."""
     workspace_id: pulumi.Input[str]
     """ARM id of the workspace."""
+
+    def placement(self, owner: OwnerArgs, *, adopt: bool) -> pulumi.Output[Placement]:
+        """Where an object of ``owner`` goes, once it is known."""
+        return pulumi.Output.all(self.endpoint, self.workspace_id).apply(
+            lambda parts: Placement(
+                endpoint=parts[0], workspace_id=parts[1], owner=owner, adopt=adopt
+            )
+        )

@@ -3,7 +3,7 @@
 One function a component, named after it, in the order of the program.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Any
 
 import pulumi
@@ -19,11 +19,13 @@ from components.gpu_node_pool import (
     GpuNodePoolArgs,
     SpotArgs,
 )
-from components.grafana_dashboard import FolderArgs, GrafanaDashboardArgs
+from components.grafana_dashboard import Dashboard, FolderArgs, GrafanaDashboardArgs
 from components.grafana_data_sources import (
     GrafanaDataSourcesArgs,
     PrometheusSourceArgs,
+    PyroscopeSource,
     PyroscopeSourceArgs,
+    Source,
 )
 from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaPrivateEndpointArgs
 from components.grafana_role_assignments import GrafanaRoleArgs, PrincipalArgs
@@ -49,6 +51,12 @@ from infra.dashboard import dashboard_model
 from infra.preflight import caller_of
 from infra.settings import DEFAULT_OCI_CHART, AzureMonitorWorkspaceSettings, ChartSettings
 from infra.stack import Stack
+
+Revisions = Mapping[str, pulumi.Output[str]]
+"""Of the live objects, by :class:`Source`, :data:`APPROVAL`, :data:`DASHBOARD`; empty where drift
+is not looked for."""
+APPROVAL = "approval"
+DASHBOARD = "dashboard"
 
 # --- the cluster and what runs in it -----------------------------------------------------------
 
@@ -261,23 +269,44 @@ def _deployer(stack: Stack) -> PrincipalArgs:
     return PrincipalArgs(id=caller.object_id, type=caller.type)
 
 
-@dataclass(frozen=True, kw_only=True)
-class GrafanaObjects:
-    """What commands put on Grafana."""
+def private_endpoint(
+    stack: Stack,
+    group: pulumi.Input[str],
+    workspace: GrafanaWorkspace,
+    store: Pyroscope,
+    revisions: Revisions,
+) -> GrafanaPrivateEndpointArgs:
+    """Grafana's way to the profiles' store."""
+    return GrafanaPrivateEndpointArgs(
+        workspace_name=workspace.workspace_name,
+        workspace_id=workspace.id,
+        resource_group_name=_grafana_group(stack, group),
+        location=stack.grafana_location,
+        endpoint_name=stack.private_endpoint_name,
+        private_link_id=store.private_link_id,
+        private_link_location=stack.cluster_location,
+        request_message=stack.names.request_message,
+        observed=revisions.get(APPROVAL),
+    )
 
-    endpoint: GrafanaPrivateEndpointArgs
-    sources: GrafanaDataSourcesArgs
-    """Still without the endpoint that the profiles come through."""
-    dashboard: GrafanaDashboardArgs
 
-    def sources_through(self, endpoint: GrafanaPrivateEndpoint) -> GrafanaDataSourcesArgs:
-        """The sources, with the profiles behind ``endpoint``."""
-        through = replace(
-            self.sources.pyroscope,
-            url=endpoint.private_ip.apply(pyroscope_url),
-            endpoint_id=endpoint.approval_id,
-        )
-        return replace(self.sources, pyroscope=through)
+def pyroscope_source(stack: Stack) -> PyroscopeSource:
+    """The source of the profiles."""
+    named = stack.pyroscope_source
+    return PyroscopeSource(name=named.name, uid=named.uid)
+
+
+def prometheus_source(
+    stack: Stack, metrics: ManagedPrometheus | None
+) -> PrometheusSourceArgs | None:
+    """The source of the metrics, if there are any."""
+    named = stack.prometheus_source
+    url = metrics.query_endpoint if metrics else stack.settings.prometheus.url
+    if named is None or url is None:
+        return None
+    return PrometheusSourceArgs(
+        name=named.name, uid=named.uid, url=url, managed_identity=metrics is not None
+    )
 
 
 def pyroscope_url(address: str) -> str:
@@ -285,56 +314,41 @@ def pyroscope_url(address: str) -> str:
     return f"http://{address}:{PYROSCOPE_PORT}"
 
 
-def grafana_objects(
+def data_sources(
     stack: Stack,
-    group: pulumi.Input[str],
     workspace: GrafanaWorkspace,
     metrics: ManagedPrometheus | None,
-    store: Pyroscope,
-) -> GrafanaObjects:
-    """The private endpoint, the data sources and the dashboard.
+    endpoint: GrafanaPrivateEndpoint,
+    revisions: Revisions,
+) -> GrafanaDataSourcesArgs:
+    """The sources of profiles and metrics."""
+    profiles = pyroscope_source(stack)
+    return GrafanaDataSourcesArgs(
+        target=grafana_target(workspace),
+        owner=stack.owner,
+        pyroscope=PyroscopeSourceArgs(
+            name=profiles.name,
+            uid=profiles.uid,
+            url=endpoint.private_ip.apply(pyroscope_url),
+            endpoint_id=endpoint.approval_id,
+        ),
+        prometheus=prometheus_source(stack, metrics),
+        adopt=stack.settings.grafana.adopt,
+        observed={source: revisions[source] for source in Source if source in revisions} or None,
+    )
+
+
+def grafana_target(workspace: GrafanaWorkspace) -> GrafanaTargetArgs:
+    """Where data sources and the dashboard go."""
+    return GrafanaTargetArgs(endpoint=workspace.endpoint, workspace_id=workspace.id)
+
+
+def wanted_dashboard(stack: Stack) -> Dashboard:
+    """What the dashboard is.
 
     Raises:
         ConfigurationError: the dashboard's file cannot be used.
     """
-    target = GrafanaTargetArgs(endpoint=workspace.endpoint, workspace_id=workspace.id)
-    return GrafanaObjects(
-        endpoint=GrafanaPrivateEndpointArgs(
-            workspace_name=workspace.workspace_name,
-            workspace_id=workspace.id,
-            resource_group_name=_grafana_group(stack, group),
-            location=stack.grafana_location,
-            endpoint_name=stack.settings.grafana.private_endpoint.name
-            or stack.names.private_endpoint,
-            private_link_id=store.private_link_id,
-            private_link_location=stack.cluster_location,
-            request_message=stack.names.request_message,
-        ),
-        sources=_data_sources(stack, target, metrics),
-        dashboard=_dashboard(stack, target),
-    )
-
-
-def _data_sources(
-    stack: Stack, target: GrafanaTargetArgs, metrics: ManagedPrometheus | None
-) -> GrafanaDataSourcesArgs:
-    profiles, named = stack.pyroscope_source, stack.prometheus_source
-    url = metrics.query_endpoint if metrics else stack.settings.prometheus.url
-    source = None
-    if named is not None and url is not None:
-        source = PrometheusSourceArgs(
-            name=named.name, uid=named.uid, url=url, managed_identity=metrics is not None
-        )
-    return GrafanaDataSourcesArgs(
-        target=target,
-        owner=stack.owner,
-        pyroscope=PyroscopeSourceArgs(name=profiles.name, uid=profiles.uid, url="", endpoint_id=""),
-        prometheus=source,
-        adopt=stack.settings.grafana.adopt,
-    )
-
-
-def _dashboard(stack: Stack, target: GrafanaTargetArgs) -> GrafanaDashboardArgs:
     settings, metrics = stack.settings.grafana, stack.prometheus_source
     uid = settings.dashboard.uid or stack.names.dashboard
     model = dashboard_model(
@@ -349,11 +363,19 @@ def _dashboard(stack: Stack, target: GrafanaTargetArgs) -> GrafanaDashboardArgs:
     folder = None
     if settings.folder is not None:
         folder = FolderArgs(uid=stack.names.folder_uid, title=settings.folder)
+    return Dashboard(uid=uid, dashboard=model, folder=folder)
+
+
+def dashboard(
+    stack: Stack, wanted: Dashboard, workspace: GrafanaWorkspace, revisions: Revisions
+) -> GrafanaDashboardArgs:
+    """The dashboard on this stack's Grafana."""
     return GrafanaDashboardArgs(
-        target=target,
+        uid=wanted.uid,
+        dashboard=wanted.dashboard,
+        folder=wanted.folder,
+        target=grafana_target(workspace),
         owner=stack.owner,
-        uid=uid,
-        dashboard=model,
-        folder=folder,
-        adopt=settings.adopt,
+        adopt=stack.settings.grafana.adopt,
+        observed=revisions.get(DASHBOARD),
     )

@@ -1,63 +1,81 @@
 """Drift of what commands made: the revisions of the live objects, all observed in one call."""
 
-from dataclasses import replace
-
 import pulumi
 
-from components.grafana_dashboard import dashboard_request
-from components.grafana_data_sources import Source, prometheus_request, pyroscope_request
-from components.grafana_private_endpoint import approval_request
+from components.grafana_dashboard import Dashboard, dashboard_request
+from components.grafana_data_sources import (
+    PrometheusSourceArgs,
+    Source,
+    prometheus_request,
+    pyroscope_request,
+)
+from components.grafana_target import Placement
+from components.grafana_workspace import GrafanaWorkspace
 from contract.messages.drift import PRIVATE_IP_PLACEHOLDER, ObserveRequest
 from contract.messages.grafana import DataSourceRequest
-from infra.arguments import GrafanaObjects, pyroscope_url
+from contract.messages.private_link import ApprovalRequest
+from infra.arguments import (
+    APPROVAL,
+    DASHBOARD,
+    Revisions,
+    grafana_target,
+    pyroscope_source,
+    pyroscope_url,
+)
 from infra.lookups import Operations, observe
-
-APPROVAL = "approval"
-DASHBOARD = "dashboard"
+from infra.stack import Stack
 
 
-def observed(
-    objects: GrafanaObjects, private_link_id: str, operations: Operations
-) -> GrafanaObjects:
-    """``objects`` with the revisions of the live ones.
+def revisions(
+    stack: Stack,
+    operations: Operations,
+    workspace: GrafanaWorkspace,
+    metrics: PrometheusSourceArgs | None,
+    dashboard: Dashboard,
+) -> Revisions:
+    """The revisions of what this stack put on Grafana; none where drift is not looked for.
 
-    Asked for here, before any of them is made, and with the same requests: the address of the
-    private endpoint, which only its approval answers, is left to the observation to put in.
+    Asked for before any of it is made, and with the same requests: the address of the private
+    endpoint, which only its approval answers, is left to the observation to put in.
     """
-    target, metrics = objects.dashboard.target, objects.sources.prometheus
-    revisions = observe(
+    if not stack.settings.grafana.drift_detection:
+        operations.close()
+        return {}
+    placement = grafana_target(workspace).placement(stack.owner, adopt=stack.settings.grafana.adopt)
+    found = observe(
         operations,
-        pulumi.Output.all(
-            target.workspace_id, target.endpoint, metrics.url if metrics else ""
-        ).apply(lambda found: _request(objects, private_link_id, *found)),
+        pulumi.Output.all(placement, metrics.url if metrics else "").apply(
+            lambda parts: _request(stack, parts[0], metrics, parts[1], dashboard)
+        ),
     )
+    names = [APPROVAL, Source.PYROSCOPE, *([Source.PROMETHEUS] if metrics else []), DASHBOARD]
 
     def revision(name: str) -> pulumi.Output[str]:
-        return revisions.apply(lambda by_name: by_name[name])
+        return found.apply(lambda by_name: by_name[name])
 
-    sources = [Source.PYROSCOPE, Source.PROMETHEUS] if metrics else [Source.PYROSCOPE]
-    return replace(
-        objects,
-        endpoint=replace(objects.endpoint, observed=revision(APPROVAL)),
-        sources=replace(objects.sources, observed={source: revision(source) for source in sources}),
-        dashboard=replace(objects.dashboard, observed=revision(DASHBOARD)),
-    )
+    return {name: revision(name) for name in names}
 
 
 def _request(
-    objects: GrafanaObjects, private_link_id: str, workspace_id: str, endpoint: str, metrics: str
+    stack: Stack,
+    on: Placement,
+    metrics: PrometheusSourceArgs | None,
+    metrics_url: str,
+    dashboard: Dashboard,
 ) -> ObserveRequest:
-    sources = objects.sources
     address = pyroscope_url(PRIVATE_IP_PLACEHOLDER)
-    requests: dict[str, DataSourceRequest] = {
-        Source.PYROSCOPE: pyroscope_request(sources, endpoint, workspace_id, address)
+    sources: dict[str, DataSourceRequest] = {
+        Source.PYROSCOPE: pyroscope_request(pyroscope_source(stack), on, address)
     }
-    if sources.prometheus is not None:
-        requests[Source.PROMETHEUS] = prometheus_request(
-            sources, sources.prometheus, endpoint, workspace_id, metrics
-        )
+    if metrics is not None:
+        sources[Source.PROMETHEUS] = prometheus_request(metrics, on, metrics_url)
     return ObserveRequest(
-        approval=approval_request(objects.endpoint, workspace_id, private_link_id),
-        data_sources=requests,
-        dashboards={DASHBOARD: dashboard_request(objects.dashboard, endpoint, workspace_id)},
+        approval=ApprovalRequest(
+            grafana_id=on.workspace_id,
+            endpoint_name=stack.private_endpoint_name,
+            private_link_id=stack.private_link_id,
+            request_message=stack.names.request_message,
+        ),
+        data_sources=sources,
+        dashboards={DASHBOARD: dashboard_request(dashboard, on)},
     )

@@ -18,37 +18,30 @@ from components.inspektor_gadget import InspektorGadget
 from components.managed_prometheus import ManagedPrometheus
 from components.pyroscope import Pyroscope
 from contract.messages.signal import SignalRequest
-from infra import arguments
+from infra import arguments, observation
 from infra.lookups import Operations
 from infra.notes import notes
-from infra.observation import observed
 from infra.stack import Stack
 
 
 def register(stack: Stack, operations: Operations) -> None:
     """Register the stack's resources and exports; ``operations`` observe what has drifted."""
-    settings = stack.settings
     group = _resource_group(stack)
 
     # 0. A cluster, its GPU nodes, and where its metrics go.
     cluster = AksCluster("cluster", arguments.cluster(stack, group), stack.options())
-    before_agent: list[pulumi.Resource] = []
-    if settings.gpu_pool.enabled:
-        pool = GpuNodePool(
-            "gpu-pool",
-            arguments.gpu_pool(stack, cluster),
-            stack.options(cluster.provider, deleted_with=cluster.created),
-        )
-        before_agent.append(pool)
+    pool = _gpu_pool(stack, cluster)
     prometheus = _prometheus(stack, group, cluster)
-    if prometheus is not None:
-        before_agent.append(prometheus)
 
     # 1. The agent, once its nodes are there and its metrics are collected.
     gadget = InspektorGadget(
         "inspektor-gadget",
         arguments.inspektor_gadget(stack, cluster),
-        stack.options(cluster.provider, depends_on=before_agent, deleted_with=cluster.created),
+        stack.options(
+            cluster.provider,
+            depends_on=[before for before in (pool, prometheus) if before is not None],
+            deleted_with=cluster.created,
+        ),
     )
 
     # 2. The profiles' store, behind a Private Link Service.
@@ -62,24 +55,27 @@ def register(stack: Stack, operations: Operations) -> None:
     grafana = GrafanaWorkspace(
         "grafana", arguments.grafana(stack, group, prometheus), stack.options()
     )
-    objects = arguments.grafana_objects(stack, group, grafana, prometheus, pyroscope)
-    if settings.grafana.drift_detection:
-        objects = observed(objects, stack.private_link_id, operations)
-    else:
-        operations.close()
-    endpoint = GrafanaPrivateEndpoint("private-endpoint", objects.endpoint, stack.options())
+    wanted = arguments.wanted_dashboard(stack)
+    revisions = observation.revisions(
+        stack, operations, grafana, arguments.prometheus_source(stack, prometheus), wanted
+    )
+    endpoint = GrafanaPrivateEndpoint(
+        "private-endpoint",
+        arguments.private_endpoint(stack, group, grafana, pyroscope, revisions),
+        stack.options(),
+    )
 
     # 4. The data sources: profiles through that endpoint, and metrics.
     sources = GrafanaDataSources(
         "data-sources",
-        objects.sources_through(endpoint),
+        arguments.data_sources(stack, grafana, prometheus, endpoint, revisions),
         stack.options(depends_on=[grafana], deleted_with=grafana.created),
     )
 
     # 5. The dashboard.
     dashboard = GrafanaDashboard(
         "dashboard",
-        objects.dashboard,
+        arguments.dashboard(stack, wanted, grafana, revisions),
         stack.options(depends_on=[grafana, sources], deleted_with=grafana.created),
     )
 
@@ -98,6 +94,16 @@ def _resource_group(stack: Stack) -> pulumi.Input[str]:
     )
     # From the id, which is unknown exactly when the group is made again.
     return group.id.apply(lambda _: stack.resource_group)
+
+
+def _gpu_pool(stack: Stack, cluster: AksCluster) -> GpuNodePool | None:
+    if not stack.settings.gpu_pool.enabled:
+        return None
+    return GpuNodePool(
+        "gpu-pool",
+        arguments.gpu_pool(stack, cluster),
+        stack.options(cluster.provider, deleted_with=cluster.created),
+    )
 
 
 def _prometheus(

@@ -110,6 +110,11 @@ class Stack:
         return self.settings.grafana.named(self.names.grafana)
 
     @property
+    def private_endpoint_name(self) -> str:
+        """Name of Grafana's managed private endpoint."""
+        return self.settings.grafana.private_endpoint.name or self.names.private_endpoint
+
+    @property
     def grafana_location(self) -> str:
         """Region of the Grafana workspace."""
         grafana = self.existing.grafana

@@ -210,7 +210,9 @@ def hatches() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "components").glob("*.py")):
         module = importlib.import_module(f"components.{path.stem}")
         for value in vars(module).values():
-            if not (isinstance(value, type) and is_dataclass(value)):
+            if not (
+                isinstance(value, type) and is_dataclass(value) and value.__name__.endswith("Args")
+            ):
                 continue
             for field in fields(value) if value.__module__ == module.__name__ else ():
                 if field.name == "json_data" or field.name.endswith("_args"):
