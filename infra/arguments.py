@@ -77,7 +77,7 @@ def cluster(stack: Stack, group: pulumi.Input[str]) -> AksClusterArgs:
         )
     return AksClusterArgs(
         cluster_name=stack.cluster_name,
-        resource_group_name=existing.resource_group if existing else group,
+        resource_group_name=settings.placed(group),
         location=stack.cluster_location,
         node_resource_group=stack.node_resource_group,
         credentials=settings.credentials,
@@ -242,7 +242,7 @@ def grafana(
     decides = found is None or stack.existing.workspace is None
     return GrafanaWorkspaceArgs(
         workspace_name=stack.grafana_name,
-        resource_group_name=_grafana_group(stack, group),
+        resource_group_name=settings.placed(group),
         location=stack.grafana_location,
         subscription_id=stack.existing.subscription_id,
         existing=existing,
@@ -256,11 +256,6 @@ def grafana(
         ],
         metrics_workspace_id=metrics.workspace_id if metrics and decides else None,
     )
-
-
-def _grafana_group(stack: Stack, group: pulumi.Input[str]) -> pulumi.Input[str]:
-    existing = stack.settings.grafana.existing
-    return existing.resource_group if existing else group
 
 
 def _deployer(stack: Stack) -> PrincipalArgs:
@@ -280,7 +275,7 @@ def private_endpoint(
     return GrafanaPrivateEndpointArgs(
         workspace_name=workspace.workspace_name,
         workspace_id=workspace.id,
-        resource_group_name=_grafana_group(stack, group),
+        resource_group_name=stack.settings.grafana.placed(group),
         location=stack.grafana_location,
         endpoint_name=stack.private_endpoint_name,
         private_link_id=store.private_link_id,

@@ -31,8 +31,8 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         settings.grafana,
         settings.prometheus.azure_monitor_workspace,
     )
-    cluster_group = cluster.existing.resource_group if cluster.existing else own_group
-    grafana_group = grafana.existing.resource_group if grafana.existing else own_group
+    cluster_group = cluster.placed(own_group)
+    grafana_group = grafana.placed(own_group)
     group = settings.azure.resource_group
     return SurveyRequest(
         subscription_id=settings.azure.subscription_id,

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Annotated
 
 from contract.choices import ClusterCredentials
-from infra.settings.section import RuleViolation, Section, Text, exactly_one, one_required
+from infra.settings.section import Group, RuleViolation, Section, Text, exactly_one, one_required
 from infra.settings.types import (
     ClusterName,
     KubernetesVersion,
@@ -74,6 +74,10 @@ class ClusterSettings(Section):
         if self.existing is not None:
             return self.existing.name
         return (self.create.name if self.create is not None else None) or default
+
+    def placed(self, default: Group) -> str | Group:
+        """Resource group of the cluster; ``default`` where this stack makes it."""
+        return self.existing.resource_group if self.existing is not None else default
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing cluster or a new one."""

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from contract.choices import GrafanaRole, PrincipalType
 from infra.settings.section import (
     Described,
+    Group,
     RuleViolation,
     Section,
     Stringified,
@@ -187,6 +188,10 @@ class GrafanaSettings(Section):
         if self.existing is not None:
             return self.existing.name
         return (self.create.name if self.create is not None else None) or default
+
+    def placed(self, default: Group) -> str | Group:
+        """Resource group of the workspace; ``default`` where this stack makes it."""
+        return self.existing.resource_group if self.existing is not None else default
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing workspace or a new one; a role once a principal."""

@@ -8,7 +8,7 @@ yields. Both name the rule, the consequence and the fix, which the loader turns 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
@@ -16,6 +16,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import PydanticCustomError, core_schema
 
 from infra.settings.descriptions import descriptions
+
+Group = TypeVar("Group")
+"""Something that stands for a resource group: its name, or what will be its name."""
 
 RULE_ERROR = "rule"
 """The pydantic error type of a broken rule; its context holds ``rule``, ``why`` and ``fix``."""
