@@ -30,7 +30,7 @@ class ExistingClusterArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class NewClusterArgs:
-    """A cluster that this stack makes and deletes."""
+    """A cluster that this stack creates and deletes."""
 
     dns_prefix: str
     """Prefix of the API server's host name."""
@@ -121,7 +121,7 @@ class AksCluster(pulumi.ComponentResource):
 
     @property
     def created(self) -> pulumi.Resource | None:
-        """The cluster where this stack makes it: what lives inside is deleted along with it."""
+        """The cluster where this stack creates it: what lives inside is deleted along with it."""
         return self._created
 
 

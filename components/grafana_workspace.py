@@ -39,7 +39,7 @@ class ExistingGrafanaArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class NewGrafanaArgs:
-    """A workspace that this stack makes and deletes."""
+    """A workspace that this stack creates and deletes."""
 
     major_version: str
     zone_redundancy: bool
@@ -123,7 +123,7 @@ class GrafanaWorkspace(pulumi.ComponentResource):
 
     @property
     def created(self) -> pulumi.Resource | None:
-        """The workspace where this stack makes it: what it holds is deleted along with it."""
+        """The workspace where this stack creates it: what it holds is deleted along with it."""
         return self._created
 
     def _roles(self, name: str, args: GrafanaWorkspaceArgs) -> GrafanaRoleAssignmentsArgs:

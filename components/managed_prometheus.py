@@ -53,7 +53,7 @@ class ManagedPrometheusArgs:
     """Exactly one of ``existing`` and ``workspace_name``."""
 
     resource_group_name: pulumi.Input[str]
-    """For what this stack makes."""
+    """For what this stack creates."""
     location: str
     """Region of a new workspace."""
     existing: ExistingWorkspaceArgs | None = None

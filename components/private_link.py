@@ -44,7 +44,7 @@ class PrivateLinkArgs:
     def annotations(self) -> dict[str, str]:
         """The Service's annotations.
 
-        Lists are separated by blanks: with commas they never match, without an error.
+        Lists are separated by spaces: with commas they never match, without an error.
         """
         given = {
             annotation: _text(getattr(self, field)) for field, annotation in ANNOTATIONS.items()

@@ -30,7 +30,7 @@ _STATUSES = """\
 exit status:
   0  done                              5  the server has no such profile type
   1  another failure, explained        6  no samples in the window
-  2  arguments that do not fit         7  a file that is not a profile
+  2  invalid arguments                7  a file that is not a profile
   3  the server cannot be reached      8  growth beyond --fail-on-growth
   4  not authorised
 """

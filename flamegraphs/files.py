@@ -1,7 +1,7 @@
 """Reads a profile from a file, whatever of the known formats it is in.
 
-The format is told from the content, never from the name. Every error names the file, also one that
-shows up only when samples are decoded.
+The format is recognised by the content, never by the name. Every error names the file, also one
+that shows up only when samples are decoded.
 """
 
 import os
@@ -80,7 +80,7 @@ def _read(data: bytearray, sample_type: str | None, unit: str | None, budget: Bu
     data = _utf8(data, budget)
     head = bytes(data[: sniff.HEAD])
     if not head.strip():
-        raise NotAProfileError("It holds nothing but blanks.")
+        raise NotAProfileError("It holds nothing but white space.")
     profile = _parse(data, head, sample_type, budget)
     if unit is not None and not profile.unit:
         profile = profile.measured_in(unit)

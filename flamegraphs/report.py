@@ -192,7 +192,7 @@ def diff_json(found: Diff, *, limit: int, gpu_memory: int) -> str:
 
 
 def header(found: Hotspots, *, binary: bool) -> dict[str, str]:
-    """What was read and how much of it can be told, in the order to show it in."""
+    """What was read and how much of it is known, in the order to show it in."""
     profile = found.profile
     total = amount(found.total, profile.counted, binary=binary)
     return {

@@ -1,6 +1,6 @@
 """Tells what a file seems to be from how it begins, before anything else is made of it.
 
-People name the wrong file, or get a sign-in page for the one they asked for. They are told what
+People name the wrong file, or get a sign-in page for the one they asked for. They are shown what
 they have, in one line, and what can be done with it. Not here: reading any of it (`formats`).
 """
 

@@ -17,7 +17,7 @@ gpuobs:gpuPool:
 """,
     ),
     (
-        "The GPU Operator brings driver and device plugin",
+        "The GPU Operator installs driver and device plugin",
         """\
 gpuobs:gpuPool:
   driver: None
@@ -56,7 +56,7 @@ gpuobs:prometheus:
 """,
     ),
     (
-        "One version of the agent, and its settings",
+        "A pinned version of the agent, and its settings",
         """\
 gpuobs:inspektorGadget:
   version: "0.53.0"
@@ -65,7 +65,7 @@ gpuobs:inspektorGadget:
 """,
     ),
     (
-        "A team that may look at the dashboard",
+        "A team that may view the dashboard",
         """\
 gpuobs:grafana:
   folder: GPU memory

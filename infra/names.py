@@ -1,4 +1,4 @@
-"""Default names of everything the stack makes, derived from the project and the stack.
+"""Default names of everything the stack creates, derived from the project and the stack.
 
 Two stacks may share a subscription, a Grafana or a resource group, so a default name must differ
 between them; and every service has a limit of its own. Each name is the stack's, shortened, plus a

@@ -22,7 +22,7 @@ is touched, and everything that is wrong is reported in one message: where, the 
 to write.
 
 - Keys are in camelCase, and a key that does not exist is refused with the nearest one that does.
-- Versions go into quotes: YAML reads `1.20` as the number `1.2`.
+- Versions go in quotes: YAML reads `1.20` as the number `1.2`.
 - No value may be encrypted (`secure:`): settings become names, annotations and chart values, which
   Azure and the cluster show in plain text.
 - A first line `# yaml-language-server: $schema=docs/users/stack.schema.json` lets editors complete

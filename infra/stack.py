@@ -50,12 +50,12 @@ class Stack:
 
     @property
     def tags(self) -> Mapping[str, str] | None:
-        """For whatever this stack makes in Azure."""
+        """For whatever this stack creates in Azure."""
         return self.settings.azure.tags or None
 
     @property
     def resource_group(self) -> str:
-        """For what this stack makes and no setting places elsewhere."""
+        """For what this stack creates and no setting places elsewhere."""
         return own_resource_group(self.settings)
 
     @property

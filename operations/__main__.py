@@ -179,7 +179,7 @@ _COMMANDS = {
         _survey,
     ),
     Verb.HOLD_PRIVATE_LINK: _Command(
-        "answer the namespace (what making the guard of a private link does)",
+        "print the namespace (the create command of a private link's guard)",
         _LINK_EXAMPLE + "hold-private-link",
         _hold_private_link,
     ),
@@ -202,7 +202,7 @@ _COMMANDS = {
         deadline_option="--deadline",
     ),
     Verb.APPROVE_PRIVATE_ENDPOINT: _Command(
-        "approve Grafana's managed private endpoint, refresh Grafana, answer the private address",
+        "approve Grafana's managed private endpoint, refresh Grafana, print the private address",
         """echo '{"grafanaId": "<ARM id of the Grafana workspace>", "endpointName": """
         """"<endpoint>", "privateLinkId": "<ARM id of the Private Link Service>", """
         """"requestMessage": "<message of the endpoint>"}' | sh operations/run """
@@ -211,7 +211,7 @@ _COMMANDS = {
         deadline_option="--deadline",
     ),
     Verb.APPLY_DATA_SOURCE: _Command(
-        "make or update a Grafana data source that this stack owns",
+        "create or update a Grafana data source that this stack owns",
         _SOURCE_EXAMPLE.format(verb="apply-data-source"),
         _apply_data_source,
         deadline_option="--deadline",
@@ -223,7 +223,7 @@ _COMMANDS = {
         deadline_option="--deadline",
     ),
     Verb.APPLY_DASHBOARD: _Command(
-        "make or update a Grafana dashboard (and its folder) that this stack owns",
+        "create or update a Grafana dashboard (and its folder) that this stack owns",
         _DASHBOARD_EXAMPLE.format(verb="apply-dashboard"),
         _apply_dashboard,
         deadline_option="--deadline",
@@ -298,7 +298,7 @@ def parser() -> argparse.ArgumentParser:
                 metavar="SECONDS",
                 type=_seconds,
                 default=None,
-                help="keep trying that long"
+                help="keep trying for that long"
                 + ("" if command.deadline_option == "--wait" else " (default: 15 minutes)"),
             )
     return top

@@ -36,7 +36,7 @@ def approve(request: ApprovalRequest, session: Session) -> Approval:
 
 
 def observed_revision(request: ApprovalRequest, session: Session) -> str | None:
-    """The revision of the approval as it is; None where it is not in force.
+    """The revision of the approval as it is; None where it does not apply.
 
     A connection that was approved otherwise (automatically, by hand, or by an older program)
     carries no revision of this request, and Azure may refuse to approve it anew: its name, which is
@@ -170,11 +170,11 @@ def _put_approval(request: ApprovalRequest, session: Session, connection: Connec
 
 
 def _renew_description(request: ApprovalRequest, session: Session, connection: Connection) -> None:
-    """Store the new revision; the approval itself is in force, so nothing depends on it."""
+    """Store the new revision; the approval itself is in place, so nothing depends on it."""
     try:
         _put_approval(request, session, connection)
     except OperationError as error:
-        say(f"note: the approval is in force, its description stays as it is: {error.sentence()}")
+        say(f"note: the connection is approved, its description stays as it is: {error.sentence()}")
 
 
 def _is_approved(request: ApprovalRequest, session: Session) -> bool:

@@ -277,7 +277,7 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
         return failure(
             ExitCode.BUSY,
             f"Could not {action}: Azure is busy or failing ({status}).",
-            "wait a little and run it again",
+            "wait a moment and run it again",
             transient=True,
         )
     return failure(ExitCode.REJECTED, f"Could not {action}: Azure refused it ({status}).")

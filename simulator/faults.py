@@ -89,7 +89,7 @@ class Rule:
 
 
 class FaultPlan:
-    """The rules in force."""
+    """The rules that apply."""
 
     def __init__(self, rules: Sequence[Rule] = ()) -> None:
         self.rules = list(rules)

@@ -43,7 +43,7 @@ class Options:
     latency: float = DEFAULT_LATENCY
     """Wall seconds that a simulated second takes."""
     faults: Path | None = None
-    """A fault plan; None: the one in force stays."""
+    """A fault plan; None: the present one stays."""
     installed_plugins: bool = True
     """Use an installed language host and command plugin where there are some."""
     real_kubernetes: bool = False

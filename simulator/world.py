@@ -137,7 +137,7 @@ class ClusterState:
     frontends: dict[str, str] = field(default_factory=dict[str, str])
     """Addresses of load balancer frontends by ``<namespace>/<service>``."""
     addresses: dict[str, str] = field(default_factory=dict[str, str])
-    """Those of them that the Services have been told."""
+    """Those of them that the Services have been informed of."""
     server_url: str = ""
     """Of the real API server that stands for this cluster with the same ``objects``; else empty."""
 

@@ -16,7 +16,7 @@ settings.register_profile(
     "project",
     # How long an example takes depends on what else the machine does.
     deadline=None,
-    # The gate judges the change at hand, so it draws the same examples every time; a run by hand
+    # The gate checks the change at hand, so it draws the same examples every time; a run by hand
     # draws new ones and may find what nobody thought of.
     derandomize="CI" in os.environ,
 )

@@ -162,7 +162,7 @@ REPORTS = {
         "azureCredentials, nested",
     ),
     "started-earlier": Situation(
-        "Microsoft's page", "the workload started earlier", "said in the outputs"
+        "Microsoft's page", "the workload started earlier", "stated in the outputs"
     ),
     "cluster-before-endpoint": Situation(
         "cloud-provider-azure 2125, hypershift 9194",
@@ -191,14 +191,14 @@ REPORTS = {
     "grafana-not-public": Situation(
         "azurerm 23950, ARO-HCP 6512",
         "Grafana's public access is disabled",
-        "said at once, not after minutes of waiting for a role",
+        "reported at once, not after minutes of waiting for a role",
     ),
     "numeric-ids-off": Situation(
         "grafana 119930, 117227", "routes with a numeric id are off", "only uid routes are used"
     ),
     "uid-too-long": Situation(
         "grafana 11620, 132220, xpumanager 160",
-        "a uid of 41 characters or with a blank; a long stack name",
+        "a uid of 41 characters or with a space; a long stack name",
         "refused before; derived uids stay short and distinct",
     ),
     "prometheus-401": Situation(
@@ -217,7 +217,7 @@ REPORTS = {
     "cluster-stopped": Situation(
         "AML-Kubernetes 42, azure-docs 85161",
         "the cluster is stopped though Succeeded",
-        "said, with how to start it",
+        "reported, with the command that starts it",
     ),
     "api-server-unreachable": Situation(
         "pulumi-kubernetes 2374, 1794, 3463",

@@ -8,7 +8,7 @@ from contract.messages.base import Message
 class SurveyRequest(Message):
     """Which things to look up, by their ARM ids; None: not asked.
 
-    Things that this stack makes are asked for too: absent before the first update, and perhaps
+    Things that this stack creates are asked for too: absent before the first update, and perhaps
     stopped or upgraded by hand after it.
     """
 

@@ -38,7 +38,7 @@ def read(document: object, sample_type: str | None, budget: Budget) -> Profile:
     graphs = [columns for frame in frames if "level" in (columns := _columns(frame))]
     if not graphs:
         if errors := _errors(document):
-            raise NotAProfileError(f"It is an error of Grafana, not a profile. It says: {errors}")
+            raise NotAProfileError(f"It is an error from Grafana, not a profile. It says: {errors}")
         raise NotAProfileError(
             f"It has {len(frames)} data frames, but none of a flame graph (with level, value, self "
             "and label)."

@@ -73,8 +73,8 @@ def _pieces(data: bytes | bytearray, budget: Budget) -> "Iterator[Counter[bytes]
 
 def _parse(line: bytes, budget: Budget) -> tuple[list[str], int, bool]:
     """Return the names leaf first, the value, and whether a second number precedes it."""
-    blank = max(line.rfind(b" "), line.rfind(b"\t"))
-    stack, count = line[: max(blank, 0)], line[blank + 1 :]
+    space = max(line.rfind(b" "), line.rfind(b"\t"))
+    stack, count = line[: max(space, 0)], line[space + 1 :]
     if not _COUNT.fullmatch(count):
         if _NUMBER.fullmatch(count):
             raise NotAProfileError(

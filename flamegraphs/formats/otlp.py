@@ -3,7 +3,7 @@
 The format is opentelemetry/proto/profiles/v1development/profiles.proto of opentelemetry-proto, 1.8
 and later. All profiles of a file share one dictionary: a stack is a list of locations, a location
 lines, a line a function, each an index into a table whose first entry means none. A sample's values
-moved from field 2 to field 4 in 1.10; which it is can be told from the fields' wire types.
+moved from field 2 to field 4 in 1.10; which one it is follows from the fields' wire types.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence

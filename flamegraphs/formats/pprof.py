@@ -136,7 +136,7 @@ def _sample_types(tables: _Tables) -> list[tuple[str, str]]:
     """Name and unit of each value of a sample."""
     count = tables.count(_TYPE)
     if not count:
-        raise NotAProfileError("It says nowhere what its samples measure (no sample type).")
+        raise NotAProfileError("It does not state what its samples measure (no sample type).")
     if count > _MAX_TYPES:
         raise NotAProfileError(f"It has {count:,} sample types: not a measurement.")
     names, units = tables.columns(_TYPE, "sample type", 1, 2)

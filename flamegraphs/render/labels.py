@@ -52,8 +52,8 @@ def change(tree: Tree, old: Node, new: Node, *, binary: bool) -> str:
     unit = tree.profile.counted
     growth = new.total - old.total
     sign = "+" if growth > 0 else ""
-    told = [amount(value, unit, binary=binary) for value in (old.total, new.total, growth)]
-    return f"total {told[0]} → {told[1]}, {sign}{told[2]}"
+    parts = [amount(value, unit, binary=binary) for value in (old.total, new.total, growth)]
+    return f"total {parts[0]} → {parts[1]}, {sign}{parts[2]}"
 
 
 def values(tree: Tree, node: Node, *, binary: bool) -> str:

@@ -68,7 +68,7 @@ def write(tree: Tree, title: str, *, binary: bool, before: Tree | None = None) -
 class _Block:
     name: str
     kind: str
-    told: str
+    shown: str
     fill: str
     ink: str = _INK
     sign: str = ""
@@ -80,11 +80,11 @@ def _block(tree: Tree, node: Node, old: Node | None, binary: bool) -> _Block:
         fill = _HUES[labels.hue(name)] if kind == "named" else _COLOURS[kind]
         return _Block(name, kind, labels.values(tree, node, binary=binary), fill)
     step = labels.step(old.total, node.total)
-    told = labels.change(tree, old, node, binary=binary)
+    shown = labels.change(tree, old, node, binary=binary)
     if kind == "root":
-        return _Block(name, kind, told, _COLOURS[kind])
+        return _Block(name, kind, shown, _COLOURS[kind])
     sign = "" if step == 4 else "▲ " if step > 4 else "▼ "
-    return _Block(name, kind, told, labels.CHANGES[step], _ink(step), sign)
+    return _Block(name, kind, shown, labels.CHANGES[step], _ink(step), sign)
 
 
 def _ink(step: int) -> str:
@@ -94,7 +94,7 @@ def _ink(step: int) -> str:
 
 def _drawn(block: _Block, x: float, y: int, width: float) -> str:
     text = (
-        f"<g><title>{escape(block.name)}\n{escape(_clean(block.told))}</title>"
+        f"<g><title>{escape(block.name)}\n{escape(_clean(block.shown))}</title>"
         f'<rect x="{x:.2f}" y="{y}" width="{max(width - 0.6, _NARROWEST):.2f}" '
         f'height="{_ROW - 1}" rx="2" fill="{block.fill}"/>'
     )

@@ -80,12 +80,12 @@ def write_comparison(
     from flamegraphs.diff import comparable, diff, measured
 
     if not comparable(before, after):
-        told = " and ".join(
+        both = " and ".join(
             f"{side.profile.facts.get('source', 'a profile')} ({measured(side)})"
             for side in (before, after)
         )
         raise UsageError(
-            f"{told} measure different things, which have no width in common. Choose a type that "
+            f"{both} measure different things, which have no width in common. Choose a type that "
             "both have with --sample-type, or state what a file does not with --unit."
         )
     # Whatever cannot be compared as a table cannot be drawn either.
@@ -109,7 +109,7 @@ def _target(output: str) -> Path:
     """
     path = Path(os.path.realpath(output))
     if path.exists() and not path.is_file():
-        kind = "a folder" if path.is_dir() else "no regular file"
+        kind = "a folder" if path.is_dir() else "not a regular file"
         raise UsageError(
             f"{output}: cannot be written: it is {kind}. Write to - for standard output."
         )
@@ -257,6 +257,6 @@ def _comparison_parts(
 
 
 def _side(header: Mapping[str, str]) -> str:
-    """What tells one side of a comparison, in one line."""
-    told = ("source", "window", "selector", "taken", "duration", "total")
-    return " · ".join(header[name] for name in told if name in header)
+    """What describes one side of a comparison, in one line."""
+    shown = ("source", "window", "selector", "taken", "duration", "total")
+    return " · ".join(header[name] for name in shown if name in header)

@@ -28,7 +28,7 @@ def server(endpoint: str, data_source: str) -> Server:
         ),
         forbidden_hint=(
             "The identity you are signed in with needs the role Grafana Viewer on this workspace "
-            "(a new assignment takes some minutes to count)."
+            "(a new assignment takes some minutes to take effect)."
         ),
         auth=_AzureToken(),
     )

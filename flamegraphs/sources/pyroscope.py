@@ -282,7 +282,7 @@ class _Api:
             )
         if status in _GATEWAY or status == 404:
             raise UnreachableError(
-                f"{self.name} does not answer as a Pyroscope ({status}: {said}). "
+                f"{self.name} does not answer like Pyroscope ({status}: {said}). "
                 f"{self._server.unreachable_hint}"
             )
         if status == 400:

@@ -34,9 +34,9 @@ class Existing:
 
     subscription_id: str
     location: str
-    """Region of the resources this stack makes, e.g. ``westeurope``."""
+    """Region of the resources this stack creates, e.g. ``westeurope``."""
     cluster: ClusterFacts | None
-    """The existing cluster; None where this stack makes it; the same for the others."""
+    """The existing cluster; None where this stack creates it; the same for the others."""
     grafana: GrafanaFacts | None
     workspace: WorkspaceFacts | None
     azure_monitor_metrics: bool
@@ -129,7 +129,7 @@ def _no_answer(problem: str) -> Fault:
         rule="must answer to the credentials of this machine",
         why=f"nothing could be looked up: {problem}",
         fix="sign in (az login), or set ARM_CLIENT_ID, ARM_TENANT_ID, ARM_SUBSCRIPTION_ID and "
-        "ARM_CLIENT_SECRET (or ARM_USE_OIDC=true, or ARM_USE_MSI=true), and repeat",
+        "ARM_CLIENT_SECRET (or ARM_USE_OIDC=true, or ARM_USE_MSI=true), and run it again",
     )
 
 
@@ -138,9 +138,9 @@ def _identity(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     if provider and caller and provider != caller:
         yield (
             f"The Azure provider works as {request.provider_object_id}, the program's own steps as "
-            f"{survey.caller_object_id}: both need the rights. They are one where the ARM_* "
-            "variables say who; with `az login` on a machine that has an identity of its own, "
-            "AZURE_TOKEN_CREDENTIALS=AzureCliCredential does."
+            f"{survey.caller_object_id}: both need the rights. They are the same where the "
+            "ARM_* variables name the identity; with `az login` on a machine with a managed "
+            "identity, set AZURE_TOKEN_CREDENTIALS=AzureCliCredential."
         )
 
 
@@ -178,8 +178,8 @@ def _resource_group(
     if survey.resource_group is Presence.ABSENT:
         yield Fault(
             path=path,
-            rule=f"must be there in subscription {subscription}; it is not",
-            why="the stack's own resources would have no place.",
+            rule=f"must exist in subscription {subscription}; it does not",
+            why="the stack's own resources are created in it.",
             fix="write `create: true` beside its name, or: az group create --name "
             f"{name} --location REGION --subscription {subscription}",
         )
@@ -187,15 +187,15 @@ def _resource_group(
         yield Fault(
             path=path,
             rule="you must be allowed to read it",
-            why="without the right to read it nothing can be made in it.",
+            why="without the right to read it nothing can be created in it.",
             fix=f"ask its owner for the role Contributor on group {name}",
         )
     elif survey.resource_group is Presence.UNREACHABLE:
         yield Fault(
             path=path,
             rule="must be readable; Azure did not answer",
-            why="whether it is there is not known.",
-            fix="check the network and the proxy of this machine, and repeat",
+            why="whether it exists is not known.",
+            fix="check the network and the proxy of this machine, and run it again",
         )
     elif not _location(settings, survey):
         yield Fault(
@@ -211,7 +211,7 @@ def _absence(place: Place, presence: Presence, detail: str) -> Fault | None:
     said = f" Azure says: {detail}" if detail else ""
     if presence is Presence.ABSENT:
         return place.fault(
-            rule=f"must be there in subscription {place.subscription}; it is not",
+            rule=f"must exist in subscription {place.subscription}; it does not",
             why=f"everything else builds on it.{said}",
             fix="check name, resource group and gpuobs:azure.subscriptionId against: az resource "
             f"list --name {place.name} --subscription {place.subscription} --output table",
@@ -219,15 +219,15 @@ def _absence(place: Place, presence: Presence, detail: str) -> Fault | None:
     if presence is Presence.FORBIDDEN:
         return place.fault(
             rule="you must be allowed to read it",
-            why=f"it may well be there, but Azure does not show it to you.{said}",
+            why=f"it may exist, but Azure does not show it to you.{said}",
             fix=f"ask its owner for a role such as Contributor on {place.id}, or sign in as "
             "somebody who has one (az login)",
         )
     if presence is Presence.UNREACHABLE:
         return place.fault(
             rule="must be readable; Azure did not answer",
-            why=f"whether it is there is not known.{said}",
-            fix="check the network and the proxy of this machine, and repeat",
+            why=f"whether it exists is not known.{said}",
+            fix="check the network and the proxy of this machine, and run it again",
         )
     return None
 

@@ -19,21 +19,21 @@ def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> It
     """What keeps a cluster that is there from being used; also one that this stack made before."""
     if cluster.power_state.lower() == "stopped":
         yield place.fault(
-            rule="must run; it is stopped",
-            why="a stopped cluster takes no pool, no extension and no release.",
+            rule="must be running; it is stopped",
+            why="a stopped cluster accepts no pool, no extension and no release.",
             fix=f"az aks start {place.options}",
         )
     elif cluster.provisioning_state == "Deleting":
         yield place.fault(
-            rule="must stay; it is being deleted",
+            rule="must exist; it is being deleted",
             why="whatever is put into it is deleted with it.",
             fix="wait until it is gone and name another cluster",
         )
     elif cluster.provisioning_state not in _AT_REST:
         yield place.fault(
-            rule=f"must be at rest; it is {cluster.provisioning_state}",
-            why="AKS refuses a change while another one is under way.",
-            fix=f"wait for it (az aks wait --updated {place.options}), then repeat",
+            rule=f"must have no operation in progress; it is {cluster.provisioning_state}",
+            why="AKS refuses a change while another one is in progress.",
+            fix=f"wait for it (az aks wait --updated {place.options}), then run it again",
         )
     elif cluster.provisioning_state in ("Failed", "Canceled"):
         yield (
@@ -60,7 +60,7 @@ def _check_system_pool(wanted: int, place: Place, cluster: ClusterFacts) -> Iter
 
 
 def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
-    """What must hold of a cluster whose making was not ours."""
+    """What must hold of a cluster that this stack did not create."""
     if not cluster.identity_type:
         yield place.fault(
             rule="needs a managed identity; it has a service principal",

@@ -36,7 +36,7 @@ class Place:
 
     @property
     def options(self) -> str:
-        """How ``az`` is told which one."""
+        """The options that name it to ``az``."""
         return (
             f"--name {self.name} --resource-group {self.resource_group} "
             f"--subscription {self.subscription}"

@@ -21,8 +21,8 @@ def check_grafana(settings: Settings, place: Place, grafana: GrafanaFacts) -> It
     if state not in ("Succeeded", "Failed", "Canceled", ""):
         yield place.fault(
             rule=f"must be ready; it is {state}",
-            why="Azure takes one change of a workspace at a time.",
-            fix=f"wait for it (az resource wait --updated --ids {place.id}), then repeat",
+            why="Azure allows one operation on a workspace at a time.",
+            fix=f"wait for it (az resource wait --updated --ids {place.id}), then run it again",
         )
     asked = settings.grafana.create
     live = _major(grafana)
@@ -44,7 +44,7 @@ def _check_existing(
     if grafana.provisioning_state in ("Failed", "Canceled"):
         yield place.fault(
             rule=f"must be ready; its last change ended as {grafana.provisioning_state}",
-            why="Azure makes no private endpoint in such a workspace.",
+            why="Azure creates no private endpoint in such a workspace.",
             fix="see its activity log in the Azure portal for the reason, and fix it",
         )
     if grafana.sku and grafana.sku.lower() != "standard":

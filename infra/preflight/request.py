@@ -21,8 +21,8 @@ class ClientConfig:
 def survey_request(settings: Settings, names: Names, client_config: ClientConfig) -> SurveyRequest:
     """Which things ``settings`` rely on.
 
-    A cluster and a Grafana that the stack makes are asked for as well: after the first update they
-    are there, and can have been stopped, or be of a later version than the settings say.
+    A cluster and a Grafana that the stack creates are asked for as well: after the first update
+    they are there, and can have been stopped, or be of a later version than the settings say.
     """
     subscription = settings.azure.subscription_id or client_config.subscription_id
     own_group = own_resource_group(settings)

@@ -15,12 +15,12 @@ _FORBIDDEN_IN_TAG_NAMES = "<>%&\\?/"
 
 
 class ResourceGroupSettings(Section):
-    """A resource group, yours or one that the stack makes."""
+    """A resource group, yours or one that the stack creates."""
 
     name: ResourceGroupName
     """Name of the resource group."""
     create: bool = False
-    """Make the group, and delete it last; false: it exists and stays."""
+    """Create the group, and delete it last; false: it exists and stays."""
 
 
 class AzureSettings(Section):
@@ -29,7 +29,7 @@ class AzureSettings(Section):
     subscription_id: SubscriptionId | None = None
     """The subscription; default: the one the Azure credentials are set to."""
     location: Location | None = None
-    """Region of what the stack makes; default: the cluster's, or the resource group's."""
+    """Region of what the stack creates; default: the cluster's, or the resource group's."""
     tags: Mapping[str, Annotated[str, Stringified()]] = Field(default_factory=dict)
     """Tags on every resource that can carry tags."""
     resource_group: ResourceGroupSettings | None = None
@@ -71,7 +71,7 @@ class AzureSettings(Section):
                     fields=("tags",),
                     at="tags",
                     value=name,
-                    rule=f"tag names differ in more than capitals; `{other}` is there too",
-                    why="Azure ignores capitals in tag names and keeps only one of the two.",
+                    rule=f"tag names must differ in more than case; `{other}` is there as well",
+                    why="Azure ignores case in tag names and keeps only one of the two.",
                     fix="leave one of them out",
                 )

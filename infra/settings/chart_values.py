@@ -1,6 +1,6 @@
 """Rules on the chart values a stack file may add to Pyroscope's.
 
-The chart has no schema: a value it does not know is ignored without a word, while a configuration
+The chart has no schema: a value it does not know is silently ignored, while a configuration
 key that the server does not know stops it. So values that the product owns are refused by name,
 with where to set them instead, and what is likely a slip is pointed at with the nearest right key.
 Known keys are those of chart 1.15 to 1.19 and server 1.15.
@@ -219,7 +219,7 @@ def _not_mappings(values: Mapping[str, object]) -> Iterator[RuleViolation]:
             yield RuleViolation(
                 fields=(f"values.{path}",),
                 rule="must be a mapping",
-                why="it would take away everything that the product sets below it.",
+                why="it would remove everything that the product sets below it.",
                 fix="write nested keys below it, or leave it out",
             )
 
@@ -255,11 +255,11 @@ def _unknown_keys(values: Mapping[str, object]) -> Iterator[RuleViolation]:
 def _unknown(path: str, key: str, nearest: list[str]) -> RuleViolation:
     fix = f"did you mean `{nearest[0]}`?" if nearest else "leave it out"
     if "." in key:
-        fix = "write nested keys, one a level: the dots of `helm --set` mean nothing here"
+        fix = "write nested keys, one per level: the dots of `helm --set` mean nothing here"
     return RuleViolation(
         fields=(path,),
         rule="a value that the Pyroscope chart knows",
-        why="the chart ignores a value that it does not know, without a word.",
+        why="the chart silently ignores a value that it does not know.",
         fix=fix,
     )
 
@@ -339,7 +339,7 @@ def _annotations(annotations: Mapping[str, object]) -> Iterator[RuleViolation]:
             yield RuleViolation(
                 fields=(at,),
                 rule="an annotation that the AKS cloud controller knows",
-                why="the controller ignores one that it does not know, without a word.",
+                why="the controller silently ignores one that it does not know.",
                 fix=f"did you mean `{_SERVICE_ANNOTATION}{nearest[0]}`?"
                 if nearest[0]
                 else "leave it out",
@@ -361,7 +361,7 @@ def _texts(value: object, path: str, key: str = "") -> Iterable[RuleViolation]:
                 value=item,
                 rule="a text",
                 why="Kubernetes refuses any other value here.",
-                fix="put it into quotes",
+                fix="put it in quotes",
             )
 
 

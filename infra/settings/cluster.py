@@ -1,4 +1,4 @@
-"""Section ``cluster``: the AKS cluster to measure, yours or one that the stack makes."""
+"""Section ``cluster``: the AKS cluster to measure, yours or one that the stack creates."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -43,14 +43,14 @@ class ExistingCluster(Section):
 
 
 class NewCluster(Section):
-    """An AKS cluster that the stack makes and deletes."""
+    """An AKS cluster that the stack creates and deletes."""
 
     name: ClusterName | None = None
     """Name of the cluster; default: derived from the stack."""
     kubernetes_version: KubernetesVersion | None = None
     """Kubernetes version; default: AKS' own default at creation."""
     node_resource_group: NodeResourceGroupName | None = None
-    """Name of the group that AKS makes for the nodes; default: AKS' own (`MC_...`)."""
+    """Name of the group that AKS creates for the nodes; default: AKS' own (`MC_...`)."""
     system_pool: SystemPool = SystemPool()
     """The pool of the cluster's own services."""
 
@@ -63,11 +63,11 @@ class ClusterSettings(Section):
     existing: ExistingCluster | None = None
     """A cluster that is there already; it stays when the stack goes."""
     create: NewCluster | None = None
-    """A cluster that the stack makes, and deletes with everything in it; `{}` for the defaults."""
+    """A cluster that the stack creates, and deletes with all that is in it; `{}` for defaults."""
     credentials: ClusterCredentials = ClusterCredentials.USER
     """Kubeconfig to use: `user` works with and without Entra ID, `admin` needs local accounts."""
     create_namespace: bool = True
-    """Make the namespace `gadget` (and delete it last); false: it exists and stays."""
+    """Create the namespace `gadget` (and delete it last); false: it exists and stays."""
 
     def named(self, default: str) -> str:
         """Name of the cluster, where the stack file says none ``default``."""
@@ -94,8 +94,8 @@ class ClusterSettings(Section):
                 fields=("create", "createNamespace"),
                 at="createNamespace",
                 value=False,
-                rule="must be true on a cluster that the stack makes",
-                why="nobody else could have made the namespace before, and Pyroscope's install "
+                rule="must be true on a cluster that the stack creates",
+                why="nobody else could have created the namespace before, and Pyroscope's install "
                 "would fail.",
                 fix="leave `createNamespace` out",
             )

@@ -29,7 +29,7 @@ def with_current_spellings(
         kept = {key: value for key, value in create.items() if key != "tier"}
         grafana = {**grafana, "create": kept}
         notes.append(
-            "gpuobs:grafana.create.tier is no setting any more: write gpuobs:grafana.create "
+            "gpuobs:grafana.create.tier is no longer a setting: write gpuobs:grafana.create "
             "without `tier`. A new workspace is always of tier Standard."
         )
     return {**sections, "grafana": grafana}, tuple(notes)

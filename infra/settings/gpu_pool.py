@@ -33,9 +33,9 @@ def _positive_or_current(value: object) -> object:
         isinstance(value, bool) or not (value == -1 or 0 < value < float("inf"))
     ):
         raise refuse(
-            "-1 (up to the on-demand price) or more than 0, in US dollars an hour",
+            "-1 (up to the on-demand price) or more than 0, in US dollars per hour",
             "AKS refuses the pool.",
-            "write -1, or the most you want to pay for a node and hour",
+            "write -1, or the most you want to pay per node and hour",
         )
     return value
 
@@ -85,7 +85,7 @@ class GpuPoolSettings(Section):
     """The nodes with GPUs."""
 
     enabled: bool = True
-    """Make a GPU node pool; false: the cluster has one already, or needs none."""
+    """Create a GPU node pool; false: the cluster has one already, or needs none."""
     name: PoolName = "gpu"
     """Name of the pool."""
     vm_size: GpuVmSize = "Standard_NC24ads_A100_v4"

@@ -66,7 +66,7 @@ class ExistingGrafana(Section):
 
 
 class NewGrafana(Section):
-    """A Grafana workspace that the stack makes and deletes."""
+    """A Grafana workspace that the stack creates and deletes."""
 
     name: GrafanaName | None = None
     """Name of the workspace; default: derived from the stack."""
@@ -165,7 +165,7 @@ class GrafanaSettings(Section):
     existing: ExistingGrafana | None = None
     """A workspace that is there already; it stays when the stack goes."""
     create: NewGrafana | None = None
-    """A workspace that the stack makes, and deletes; `{}` for the defaults."""
+    """A workspace that the stack creates, and deletes; `{}` for the defaults."""
     private_endpoint: PrivateEndpointSettings = PrivateEndpointSettings()
     """Grafana's private way to Pyroscope."""
     folder: GrafanaTitle | None = None
@@ -208,7 +208,7 @@ class GrafanaSettings(Section):
                 fields=("folder",),
                 value=self.folder,
                 rule="`General` is Grafana's own name for `no folder`",
-                why="Grafana refuses to make a folder of that name.",
+                why="Grafana refuses to create a folder of that name.",
                 fix="leave `folder` out",
             )
         seen: set[tuple[str, GrafanaRole]] = set()

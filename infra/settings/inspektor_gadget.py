@@ -77,8 +77,8 @@ class InspektorGadgetSettings(Section):
                     fields=(at,),
                     rule=f"a setting's key starts with `{PASSTHROUGH_PREFIX}`, or with "
                     "`gpuObservability.` or `azureMonitor.`",
-                    why="the extension ignores any other key without a word, and the key stays on "
-                    "it for good.",
+                    why="the extension silently ignores any other key, and the key stays on it for "
+                    "good.",
                     fix=_prefixed(key),
                 )
 
@@ -92,5 +92,5 @@ def _well_formed(key: str) -> bool:
 def _prefixed(key: str) -> str:
     for prefix in (PASSTHROUGH_PREFIX, *_EXTENSION_PREFIXES):
         if key.lower().startswith(prefix.lower()):
-            return f"write `{prefix}` and the rest of the key after it, without blanks"
+            return f"write `{prefix}` and the rest of the key after it, without spaces"
     return f"write `{PASSTHROUGH_PREFIX}{key.strip().strip('.') or 'config.daemonLogLevel'}`"

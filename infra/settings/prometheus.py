@@ -30,7 +30,7 @@ def _plain_url(value: object) -> object:
         value,
     ):
         raise refuse(
-            "a URL that starts with http:// or https://, with a host, no query and no blank",
+            "a URL that starts with http:// or https://, with a host, no query and no space",
             "Grafana could not ask Prometheus, and every metrics panel would be empty.",
             "write e.g. https://prometheus.example.com",
         )
@@ -40,7 +40,7 @@ def _plain_url(value: object) -> object:
 PlainUrl = Annotated[
     str,
     BeforeValidator(_plain_url),
-    Described("an http(s) URL without user name, query or blank"),
+    Described("an http(s) URL without user name, query or space"),
 ]
 
 
@@ -54,7 +54,7 @@ class ExistingAzureMonitorWorkspace(Section):
 
 
 class NewAzureMonitorWorkspace(Section):
-    """An Azure Monitor workspace that the stack makes and deletes."""
+    """An Azure Monitor workspace that the stack creates and deletes."""
 
     name: MonitorWorkspaceName | None = None
     """Name of the workspace; default: derived from the stack."""
@@ -68,7 +68,7 @@ class AzureMonitorWorkspaceSettings(Section):
     existing: ExistingAzureMonitorWorkspace | None = None
     """A workspace that is there already; it stays when the stack goes."""
     create: NewAzureMonitorWorkspace | None = None
-    """A workspace that the stack makes, and deletes with its metrics; `{}` for the defaults."""
+    """A workspace that the stack creates, and deletes with its metrics; `{}` for the defaults."""
     collect: bool = True
     """Wire the cluster's collection rules (endpoint, rule, associations) to the workspace. Write
     `false` where they are wired already, for example by `az aks update

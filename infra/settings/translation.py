@@ -61,7 +61,7 @@ def fault_of(detail: ErrorDetails, path: str, kind: type[Section], root: type[Se
         return Fault(
             path=path,
             rule="needed",
-            why="nothing could stand in for it.",
+            why="it has no default.",
             fix=f"write `{parts[-1]}: ...`; it is {_description(kind, parts)}",
         )
     return _wrong_type(detail, path, _description(kind, parts))
@@ -103,7 +103,7 @@ def _wrong_type(detail: ErrorDetails, path: str, description: str) -> Fault:
     elif value is None:
         fix = "leave the key out for the default, or write a value"
     elif family == "string" and isinstance(value, bool | int | float):
-        fix = f"put it into quotes; YAML read it as {shown(value)}, and 1.20 as 1.2"
+        fix = f"put it in quotes; YAML read it as {shown(value)}, and 1.20 as 1.2"
     elif family in ("list", "tuple", "sequence") and isinstance(value, str):
         fix = f"write it as a list: [{shown(value)}]"
     return Fault(path=path, value=shown(value, path), rule=rule, why=_WHY_TYPE, fix=fix)

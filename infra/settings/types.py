@@ -34,7 +34,7 @@ Location = Annotated[
     str,
     Text(
         pattern=r"[a-z][a-z0-9]{2,49}",
-        rule="a region's name: lower-case letters and digits, no blanks",
+        rule="a region's name: lower-case letters and digits, no spaces",
         why="a display name such as `West Europe` differs from what Azure answers, which shows as "
         "a change at every update.",
         fix="write a name from `az account list-locations --query [].name`, e.g. westeurope",
@@ -294,7 +294,7 @@ Fqdn = Annotated[
     str,
     Text(
         pattern=r"(?=.{1,253}$)([a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?\.)+[a-zA-Z]{2,63}",
-        rule="a fully qualified host name: no scheme, no port, no blank",
+        rule="a fully qualified host name: no scheme, no port, no space",
         why="Azure refuses the private link.",
         fix="write e.g. pyroscope.example.com",
     ),
@@ -326,7 +326,7 @@ GrafanaUid = Annotated[
     str,
     Text(
         pattern=r"[a-zA-Z0-9_-]{1,40}",
-        rule="a Grafana uid: 1 to 40 letters, digits, `-_`, no blank",
+        rule="a Grafana uid: 1 to 40 letters, digits, `-_`, no space",
         why="Grafana refuses it, or answers 404 to every later call that uses it.",
         fix="shorten it, or leave it out for a uid derived from the stack",
     ),
@@ -335,8 +335,8 @@ GrafanaTitle = Annotated[
     str,
     Text(
         pattern=r"\S(.{0,187}\S)?",
-        rule="1 to 189 characters, no blank at either end",
-        why="Grafana refuses a longer title, and trims blanks, which shows as drift.",
+        rule="1 to 189 characters, no space at either end",
+        why="Grafana refuses a longer title, and trims spaces, which shows as drift.",
         fix="shorten it",
     ),
 ]

@@ -78,10 +78,10 @@ class Mirror:
         self._wake = asyncio.Event()
         self._in_step = asyncio.Event()
         self._seen: dict[str, JsonObject] = {}
-        """What the API server last told of each object, by the key of ``ClusterState.objects``."""
+        """What the API server last said of each object, by the key of ``ClusterState.objects``."""
         self._removed: set[str] = set()
         """Uids of objects that are as good as gone, though a watch may still report them."""
-        self._told: set[tuple[str, str, str]] = set()
+        self._reported: set[tuple[str, str, str]] = set()
         """Events that were written."""
 
     async def run(self) -> None:
@@ -328,11 +328,11 @@ class Mirror:
     async def _write_events(self, cluster: ClusterState) -> None:
         for event in cluster.events:
             about, reason = as_text(event.get("about")), as_text(event.get("reason"))
-            told = (about, reason, as_text(event.get("message")))
+            report = (about, reason, as_text(event.get("message")))
             manifest = self._seen.get(about)
-            if told in self._told or manifest is None:
+            if report in self._reported or manifest is None:
                 continue
-            self._told.add(told)
+            self._reported.add(report)
             namespace = as_text(event.get("namespace"))
             try:
                 await self._client.create(kinds.EVENT.path(namespace), _event(event, manifest))

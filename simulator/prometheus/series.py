@@ -2,7 +2,7 @@
 
 Counters of bytes by process: ``mem_alloc_bytes_total``, ``mem_free_bytes_total`` (a process that
 never freed has no such series) and ``mem_implicit_free_bytes_total`` (what the driver takes back
-from a process; 0 for one that runs on). The gadget reports each allocation twice, told apart by
+from a process; 0 for one that runs on). The gadget reports each allocation twice, distinguished by
 ``otel_scope_name``: as the driver sees it (``libcuda_mem_stats``) and as the runtime, which calls
 the driver, sees it (``libcudart_mem_stats``).
 """

@@ -1,4 +1,4 @@
-"""A dashboard file of the user's own: accepted as Grafana exports it, or refused and told why."""
+"""A dashboard file of the user's own: accepted as Grafana exports it, or refused with a reason."""
 
 import json
 from pathlib import Path
@@ -223,7 +223,7 @@ def test_a_byte_order_mark_is_not_the_users_mistake() -> None:
         ),
         pytest.param(document(title=" "), "no title", id="no title"),
         pytest.param(document(uid=None), "uid", id="no uid"),
-        pytest.param(document(uid="with blank"), "with blank", id="bad uid"),
+        pytest.param(document(uid="with space"), "with space", id="bad uid"),
     ],
 )
 def test_a_file_that_cannot_work_is_refused_in_a_sentence(content: object, reason: str) -> None:

@@ -241,7 +241,7 @@ class Simulation:
         return self.azure.control(method, what, body)
 
     def faults(self, *rules: JsonObject) -> None:
-        """Put this fault plan in force; without rules: none."""
+        """Apply this fault plan; without rules: none."""
         self.control("POST", "settings", {"faults": list(rules)})
 
     def latency(self, factor: float) -> None:

@@ -28,7 +28,7 @@ class Life:
     """A stack on a cluster that has the namespace already."""
 
     missing: Outcome
-    """Before somebody made the namespace that the stack was told to use."""
+    """Before somebody made the namespace that the stack was configured to use."""
     refused: Outcome
     up: Outcome
     destroy: Outcome
@@ -62,7 +62,9 @@ def life(sim: Simulation) -> Life:
     )
 
 
-def test_a_namespace_that_is_said_to_exist_and_does_not_is_told_by_the_preview(life: Life) -> None:
+def test_a_namespace_that_is_said_to_exist_and_does_not_is_reported_by_the_preview(
+    life: Life,
+) -> None:
     assert not life.missing.ok
     assert "inspektor-gadget-namespace" in life.missing.output
     assert "gadget" in " ".join(life.missing.diagnostics)

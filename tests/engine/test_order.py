@@ -126,7 +126,7 @@ def test_no_source_is_made_while_the_endpoint_has_no_address(dev: Life) -> None:
     assert [source for source in dev.sources_then if "4040" in str(source["url"])] == []
 
 
-def test_a_failed_refresh_is_told_in_the_services_words(dev: Life) -> None:
+def test_a_failed_refresh_is_reported_in_the_services_words(dev: Life) -> None:
     assert "The refresh did not work." in dev.interrupted.output
 
 

@@ -1,4 +1,4 @@
-"""What fails, is interrupted or killed: what the person at the terminal reads, and the cure."""
+"""What fails, is interrupted or killed: what the person at the terminal reads, and the fix."""
 
 import os
 import shutil
@@ -131,7 +131,7 @@ def test_a_private_link_that_never_appears_ends_at_the_deadline_and_says_where_t
 
 
 @pytest.mark.handles("service-has-ip-link-absent")
-def test_a_private_link_that_may_not_be_read_is_told_from_one_that_is_absent(
+def test_a_private_link_that_may_not_be_read_is_distinguished_from_one_that_is_absent(
     stumbling: Stumbling,
 ) -> None:
     outcome = stumbling.forbidden
@@ -153,7 +153,7 @@ def test_throttling_a_busy_grafana_a_dropped_connection_and_a_late_role_do_not_f
 
 @dataclass(frozen=True)
 class Destroying:
-    """`destroy` without packages, then with a stranger on the private link, without, and again."""
+    """`destroy` without packages, with another endpoint on the private link, without, and again."""
 
     bare: Outcome
     held: Outcome
@@ -169,11 +169,11 @@ def destroying(
     del stumbling
     bare = from_a_bare_clone(sim, tmp_path_factory.mktemp("clone"))
     grafana = person.find("/grafana/grafana-dev")
-    stranger = f"{grafana}/managedPrivateEndpoints/stranger"
+    other = f"{grafana}/managedPrivateEndpoints/other"
     properties = {"privateLinkResourceId": person.private_link(), "requestMessage": "me too"}
-    person.put(stranger, {"location": "westeurope", "properties": properties})
+    person.put(other, {"location": "westeurope", "properties": properties})
     held = sim.destroy(check=False)
-    person.delete(stranger)
+    person.delete(other)
     last, twice = sim.destroy(check=False), sim.destroy(check=False)
     return Destroying(bare, held, last, twice, left=sim.state())
 
@@ -214,14 +214,14 @@ def test_destroy_from_a_fresh_clone_without_packages_says_what_to_install(
 
 
 @pytest.mark.handles("cluster-before-endpoint")
-def test_destroy_names_the_stranger_that_holds_the_private_link(destroying: Destroying) -> None:
+def test_destroy_names_the_endpoint_that_holds_the_private_link(destroying: Destroying) -> None:
     assert destroying.held.status != 0
-    assert "/privateEndpoints/grafana-grafana-dev-stranger" in destroying.held.output
+    assert "/privateEndpoints/grafana-grafana-dev-other" in destroying.held.output
     assert "'me too'" in destroying.held.output
     assert "az network private-link-service connection delete" in destroying.held.output
 
 
-def test_destroy_goes_on_once_the_stranger_is_gone_and_may_be_repeated(
+def test_destroy_goes_on_once_that_endpoint_is_gone_and_may_be_repeated(
     destroying: Destroying,
 ) -> None:
     assert destroying.last.ok, destroying.last.output

@@ -69,7 +69,7 @@ def life(sim: Simulation, person: Portal, tmp_path_factory: pytest.TempPathFacto
 
 
 def watched(sim: Simulation, trace: Path, command: str) -> Watched:
-    """Run a command of pulumi on a machine that is told to use a proxy.
+    """Run a command of pulumi on a machine that is configured to use a proxy.
 
     Under strace where there is one; the tests that read its trace are marked with ``strace``.
     """

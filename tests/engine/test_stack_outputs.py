@@ -56,7 +56,7 @@ def test_without_a_login_it_says_how_to_log_in(
     assert "`pulumi login`" in message
 
 
-def test_a_stack_that_does_not_exist_or_is_not_deployed_is_told_what_is_missing(
+def test_a_stack_that_does_not_exist_or_is_not_deployed_sees_what_is_missing(
     project: Path, said: Callable[..., tuple[int, str]]
 ) -> None:
     status, message = said("--stack", "dev")

@@ -1,4 +1,4 @@
-"""What cannot work is told in one message, before the first resource, with what mends it."""
+"""What cannot work is reported in one message, before the first resource, with the fix."""
 
 from dataclasses import dataclass
 
@@ -13,7 +13,7 @@ from tests.simulator.azure import CLUSTER, GRAFANA, WORKSPACE
 
 pytestmark = pytest.mark.engine
 
-STRANGER = "99999999-9999-4999-8999-999999999999"
+OTHER_CALLER = "99999999-9999-4999-8999-999999999999"
 ODD = f"{resource_group('rg-dev')}/providers/Microsoft.ContainerService/managedClusters/aks-odd"
 
 
@@ -45,7 +45,7 @@ def test_every_fault_of_the_settings_is_in_one_message(sim: Simulation) -> None:
             "gpuPool.name": "gpu-enabled",
             "pyroscope.imageTag": "1.20.0",
             "pyroscope.privateLink.name": "x" * 81,
-            "grafana.dashboard.uid": "with a blank",
+            "grafana.dashboard.uid": "with a space",
             "cluster.existing.colour": "blue",
             "unknown.setting": 1,
         },
@@ -125,7 +125,7 @@ def unfit(sim: Simulation, person: Portal) -> Unfit:
 @pytest.mark.handles("cluster-stopped")
 @pytest.mark.handles("provider-not-registered")
 @pytest.mark.handles("grafana-not-public")
-def test_all_that_is_unfit_is_told_at_once_with_the_lines_that_mend_it(unfit: Unfit) -> None:
+def test_all_that_is_unfit_is_reported_at_once_with_the_lines_that_fix_it(unfit: Unfit) -> None:
     assert_says(
         unfit.outcome,
         "it is stopped",
@@ -137,7 +137,7 @@ def test_all_that_is_unfit_is_told_at_once_with_the_lines_that_mend_it(unfit: Un
 
 
 @pytest.mark.handles("missing-prerequisites")
-def test_a_missing_role_is_told_with_the_line_that_assigns_it(unfit: Unfit) -> None:
+def test_a_missing_role_is_reported_with_the_line_that_assigns_it(unfit: Unfit) -> None:
     assert_says(
         unfit.outcome,
         "you need the role Grafana Admin",
@@ -192,7 +192,7 @@ def test_a_private_api_server_and_the_safeguards_of_an_automatic_cluster_are_nam
         "dev",
         {
             "cluster.existing.name": "aks-odd",
-            "pyroscope.privateLink.autoApproval": [STRANGER],
+            "pyroscope.privateLink.autoApproval": [OTHER_CALLER],
         },
         like="dev",
     )
@@ -208,9 +208,9 @@ def test_a_private_api_server_and_the_safeguards_of_an_automatic_cluster_are_nam
 # --- the caller ----------------------------------------------------------------------------------
 
 
-def test_a_caller_without_any_right_is_told_what_it_may_not_read(sim: Simulation) -> None:
-    stranger = {"id": STRANGER, "kind": "ServicePrincipal", "name": "somebody"}
-    sim.control("POST", "settings", {"principals": [stranger], "caller": STRANGER})
+def test_a_caller_without_any_right_sees_what_it_may_not_read(sim: Simulation) -> None:
+    caller = {"id": OTHER_CALLER, "kind": "ServicePrincipal", "name": "somebody"}
+    sim.control("POST", "settings", {"principals": [caller], "caller": OTHER_CALLER})
     try:
         outcome = refused(sim)
     finally:
@@ -218,7 +218,7 @@ def test_a_caller_without_any_right_is_told_what_it_may_not_read(sim: Simulation
     assert_says(outcome, "you must be allowed to read it", "AuthorizationFailed")
 
 
-def test_a_machine_without_an_identity_is_told_to_sign_in(sim: Simulation) -> None:
+def test_a_machine_without_an_identity_is_asked_to_sign_in(sim: Simulation) -> None:
     sim.control("POST", "settings", {"caller": ""})
     try:
         outcome = refused(sim)

@@ -1,4 +1,4 @@
-"""Property tests are not judged by the clock: other work shares the machine they run on.
+"""Property tests are not limited by the clock: other work shares the machine they run on.
 
 Tests in the browser share one, which takes as long to start as several of them.
 """

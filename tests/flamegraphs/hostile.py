@@ -92,7 +92,7 @@ FILES: dict[str, Callable[[], bytes]] = {
     "json escaped text": lambda: _repeated(b"a", b'{"names":["\\ud83d\\udc0d', b'"],"levels":[]}'),
     "json nested lists": lambda: _repeated(b"[", b'{"names":'),
     "json numbers": lambda: _repeated(b"1234567,", b'{"names":["total"],"levels":[[', b"0]]}"),
-    "json blanks": lambda: _repeated(b" ", b"{", b"}"),
+    "json spaces": lambda: _repeated(b" ", b"{", b"}"),
     "a deep flame graph": _deep_json,
     "separators": lambda: _repeated(b";", b"", b" 1\n"),
     "lines of separators": lambda: _repeated(b";" * 100_000 + b" 1\n"),

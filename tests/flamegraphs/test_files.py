@@ -1,4 +1,4 @@
-"""What a file is, told from how it begins; and every error says which file it is about."""
+"""What a file is, recognised by how it begins; and every error says which file it is about."""
 
 import gzip
 import json
@@ -32,7 +32,7 @@ SIGN_IN = b"\n<!DOCTYPE html><html><head><title>Sign in to your account</title><
         (b"memray\0" + bytes(40), "memray's own recording; `memray transform csv FILE`"),
         (b"\x28\xb5\x2f\xfd" + bytes(40), "compressed with zstd; unpack it first"),
         (b"BZh91AY&SY" + bytes(40), "compressed with bzip2"),
-        (gzip.compress(gzip.compress(b"a;b 1\n")), "compressed with gzip twice"),
+        (gzip.compress(gzip.compress(b"a;b 1\n", mtime=0), mtime=0), "compressed with gzip twice"),
         (b'<?xml version="1.0"?>\n<Error/>', "an XML document"),
         (b"<Error><Code>AuthenticationFailed</Code></Error>", "an XML document"),
         (b'<svg xmlns="http://www.w3.org/2000/svg"></svg>', "an SVG picture"),
@@ -64,7 +64,7 @@ def test_a_pickle_that_is_no_memory_snapshot_is_said_to_be_one() -> None:
         read_bytes(pickle.dumps({"weights": [1, 2]}))
 
 
-def test_binary_data_of_no_known_kind_are_told_as_such() -> None:
+def test_binary_data_of_no_known_kind_are_reported_as_such() -> None:
     with pytest.raises(NotAProfileError, match="binary file of an unknown format"):
         read_bytes(b"\x07\x01\x02" * 100)
 
@@ -95,7 +95,7 @@ def test_an_error_that_was_saved_as_a_profile_is_repeated_in_its_own_words(
     ("data", "status", "words"),
     [
         (b"", 7, "It is empty."),
-        (b" \n\n", 7, "It holds nothing but blanks."),
+        (b" \n\n", 7, "It holds nothing but white space."),
         (b"{}", 6, "it is a profile, but without a single sample"),
         (pprof_bytes([]), 6, "it is a profile, but without a single sample"),
         (pprof_bytes([(["f"], 3)])[:-1], 7, "It is cut short"),
@@ -236,7 +236,7 @@ def test_a_difference_is_neither_drawn_nor_compared_again(tmp_path: Path) -> Non
     assert called("render", str(file), "--format", "svg").status == 2
 
 
-def test_two_sample_types_of_one_name_are_told_apart_by_their_units() -> None:
+def test_two_sample_types_of_one_name_are_distinguished_by_their_units() -> None:
     names = ["", "alloc", "count", "bytes", "f"]
     head = b"".join(field(1, field(1, 1) + field(2, unit)) for unit in (2, 3))
     tables = field(4, field(1, 1) + field(4, field(1, 1))) + field(5, field(1, 1) + field(2, 4))
@@ -291,7 +291,7 @@ def test_a_first_line_may_begin_with_a_bracket(first: str) -> None:
     assert stacks_of(read_bytes(f"{first} 12\n".encode())) == {leaf_first: 12}
 
 
-def test_a_second_column_of_numbers_is_a_comparison_and_told() -> None:
+def test_a_second_column_of_numbers_is_a_comparison_and_reported() -> None:
     with pytest.raises(NotAProfileError, match="Every line ends in two numbers"):
         read_bytes(b"a;b 10 20\na;c 0 5\n")
     assert "two numbers" in " ".join(read_bytes(b"a;b 10 20\n").notes)

@@ -14,7 +14,7 @@ def test_lines_are_read_root_first_and_equal_ones_stay_apart_or_not_but_add_up()
     assert stacks_of(read) == {("leaf", "middle", "root"): 7, ("root",): -1}
 
 
-def test_names_may_hold_blanks_and_numbers() -> None:
+def test_names_may_hold_spaces_and_numbers() -> None:
     read = folded.read(b"<module>;Foo > bar;std::map<int, long> 12 5\r\n")
     assert stacks_of(read) == {("std::map<int, long> 12", "Foo.bar", "<module>"): 5}
 

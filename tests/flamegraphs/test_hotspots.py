@@ -98,7 +98,7 @@ def test_large_values_are_added_exactly(value: int) -> None:
     assert sums(found) == obvious_sums([(["f"], value), (["f", "g"], 1), (["g"], 3)])
 
 
-def test_hundreds_of_thousands_of_functions_are_told_apart() -> None:
+def test_hundreds_of_thousands_of_functions_are_distinguished() -> None:
     # More functions than fit a 32-bit key together with the number of the stack.
     many: Stacks = [([f"f{n}", "root", "root"], n) for n in range(200_000)]
     found = hotspots_of(many)

@@ -80,5 +80,5 @@ def test_a_name_has_one_spelling_however_often_it_is_normalised(name: str) -> No
         ("", Kind.UNKNOWN),
     ],
 )
-def test_the_kind_of_a_frame_is_told_from_its_name(name: str, kind: Kind) -> None:
+def test_the_kind_of_a_frame_follows_from_its_name(name: str, kind: Kind) -> None:
     assert kind_of(name) is kind

@@ -153,7 +153,7 @@ def test_a_server_that_nobody_runs_is_unreachable() -> None:
 def test_a_server_that_is_no_pyroscope_is_unreachable(answer: Answer) -> None:
     done = ask(answer)
     assert done.status == 3
-    assert "not a Pyroscope" in done.error or "not answer as a Pyroscope" in done.error
+    assert "not a Pyroscope" in done.error or "not answer like Pyroscope" in done.error
 
 
 @pytest.mark.parametrize("status", [401, 403])
@@ -292,7 +292,7 @@ def test_no_credential_at_all_is_not_authorised(tmp_path: Path) -> None:
         (always(502, b""), 3, "private endpoint"),
     ],
 )
-def test_what_grafana_refuses_is_told_apart(
+def test_what_grafana_refuses_is_distinguished(
     azure: dict[str, str], tmp_path: Path, answer: Answer, status: int, words: str
 ) -> None:
     with serving(answer, tmp_path / "ca.pem") as (url, _):
@@ -342,7 +342,7 @@ def test_a_stack_without_outputs_is_explained(
     assert words in done.error
 
 
-def test_a_machine_without_pulumi_is_told_what_to_do(tmp_path: Path) -> None:
+def test_a_machine_without_pulumi_sees_what_to_do(tmp_path: Path) -> None:
     done = flamegraphs("hotspots", "--stack", "dev", env={"PATH": str(tmp_path)})
     assert done.status == 1
     assert re.search(r"`pulumi` command.*--grafana", done.error)

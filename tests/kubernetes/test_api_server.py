@@ -332,7 +332,7 @@ def is_alive(pid: int) -> bool:
 def test_the_example_workload_is_what_a_cluster_takes(kubernetes: Kubernetes) -> None:
     example = as_object(yaml.safe_load(EXAMPLE.read_text()))
 
-    # Refuses what the API server would otherwise drop without a word: a misspelled field.
+    # Refuses what the API server would otherwise silently drop: a misspelled field.
     jobs = "/apis/batch/v1/namespaces/default/jobs?dryRun=All&fieldValidation=Strict"
     answer = kubernetes.call("POST", jobs, example)
     assert answer.status_code == 201, answer.text

@@ -132,7 +132,7 @@ def test_an_install_whose_machine_died_is_resumed_once_its_record_is_removed(
     assert empty.up().ops() == {}
 
 
-def test_a_release_removed_by_hand_comes_back_with_all_that_hangs_on_it(
+def test_a_release_removed_by_hand_comes_back_with_all_that_depends_on_it(
     empty: Simulation, cluster: Cluster
 ) -> None:
     empty.up()

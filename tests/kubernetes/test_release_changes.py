@@ -149,7 +149,7 @@ def test_entra_id_turned_on_later_replaces_nothing_and_its_tokens_are_used(
     assert dig(after, "metadata", "generation") != dig(before, "metadata", "generation")
 
 
-def test_a_disk_replaces_the_release_and_all_that_hangs_on_it_in_order(
+def test_a_disk_replaces_the_release_and_all_that_depends_on_it_in_order(
     real: Simulation, cluster: Cluster
 ) -> None:
     real.stack_file("dev", {"pyroscope.storage": {"disk": {"size": "60Gi"}}})

@@ -18,7 +18,7 @@ class Result(StrEnum):
 
     HOLDS = "holds"
     FAILS = "does not hold"
-    UNKNOWN = "could not be told"
+    UNKNOWN = "could not be determined"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def unknown(evidence: str) -> Verdict:
     return Verdict(Result.UNKNOWN, evidence)
 
 
-def told(condition: bool, evidence: str) -> Verdict:
+def verdict(condition: bool, evidence: str) -> Verdict:
     """Holds where ``condition`` is true, else fails, on the same evidence."""
     return holds(evidence) if condition else fails(evidence)
 

@@ -47,12 +47,12 @@ def both(sim: Simulation, inside: Path) -> Iterator[Both]:
     found = Both(Record())
     stack = ThrowAwayStack(options.folder, options.settings(), found.said.append)
     world = World(options, stack)
-    stranger = _stranger(sim, world)
+    other_caller = _other_caller(sim, world)
     before = stable(sim.inspect())
 
     def in_both_worlds(check: Check, world: World) -> Verdict:
         if check.id == "one-identity":
-            found.false[check.id] = _with_two_identities(sim, check, world, stranger)
+            found.false[check.id] = _with_two_identities(sim, check, world, other_caller)
         else:
             found.false[check.id] = _in_a_false_world(sim, check, world)
         sim.faults(*TRUE_WORLDS.get(check.id, lambda _: [])(world))
@@ -90,7 +90,7 @@ def _forget_looks(world: World) -> None:
         world.forget(what)
 
 
-def _stranger(sim: Simulation, world: World) -> str:
+def _other_caller(sim: Simulation, world: World) -> str:
     """A token of another identity with every right on the subscription."""
     principal = {"id": OTHER, "kind": "ServicePrincipal", "name": "somebody else"}
     sim.control("POST", "settings", {"principals": [principal]})

@@ -75,7 +75,7 @@ def test_approving_again_succeeds_without_a_write(
 
 
 @pytest.mark.handles("approve-approved")
-def test_a_service_that_refuses_to_approve_twice_does_not_fail_the_renewal_of_the_token(
+def test_a_service_that_refuses_to_approve_twice_does_not_fail_the_renewal_of_the_revision(
     azure: Azure, operations: Operations, link_id: str
 ) -> None:
     first = operations.succeed(APPROVE, request_for(link_id), observed=REVISION)
@@ -93,7 +93,7 @@ def test_an_approval_that_somebody_else_gave_first_is_a_success(
     assert azure.state(link_id)["description"] == "looks good to me"
 
 
-def test_a_refusal_of_the_approval_itself_is_told(
+def test_a_refusal_of_the_approval_itself_is_reported(
     azure: Azure, operations: Operations, link_id: str
 ) -> None:
     body = {"error": {"code": "SomethingIsWrong", "message": "because"}}
@@ -180,7 +180,7 @@ def other_grafana(azure: Azure, name: str) -> str:
 
 
 @pytest.mark.handles("two-grafanas-two-pending")
-def test_two_workspaces_whose_names_run_together_are_told_apart_by_the_request_message(
+def test_two_workspaces_whose_names_run_together_are_distinguished_by_the_request_message(
     azure: Azure, operations: Operations, link_id: str
 ) -> None:
     # grafana-dev + p-dev and grafana-dev-p + dev make the same endpoint name.
@@ -267,7 +267,7 @@ def test_a_refusal_that_only_grafana_shows_is_an_error_too(
 
 
 @pytest.mark.handles("node-group-locked")
-def test_a_locked_node_resource_group_is_told_from_a_missing_role_with_the_ways_out(
+def test_a_locked_node_resource_group_is_distinguished_from_a_missing_role_with_the_ways_out(
     azure: Azure, operations: Operations, link_id: str
 ) -> None:
     body = {
@@ -333,7 +333,7 @@ def test_a_workspace_that_is_busy_is_waited_for(
     assert_says(result.stderr, ["ConflictInProcessing"])
 
 
-def test_a_refresh_that_fails_is_told_with_its_reason(
+def test_a_refresh_that_fails_is_reported_with_its_reason(
     azure: Azure, operations: Operations, link_id: str
 ) -> None:
     failed = {"status": "Failed", "error": {"code": "Internal", "message": "refresh broke"}}
@@ -391,16 +391,16 @@ def test_with_real_latencies_every_step_is_waited_for(
 
 
 class TestObserving:
-    """The approval's revision: stable while the approval is in force, then another one."""
+    """The approval's revision: stable while the approval is in place, then another one."""
 
-    def test_an_approval_in_force_answers_the_token_it_was_given(
+    def test_an_approval_in_place_answers_the_revision_it_was_given(
         self, operations: Operations, link_id: str
     ) -> None:
         revision, _ = observe(operations, request_for(link_id))
         operations.succeed(APPROVE, request_for(link_id), observed=revision)
         assert [observe(operations, request_for(link_id))[0] for _ in range(2)] == [revision] * 2
 
-    def test_a_pending_connection_answers_another_token_each_time(
+    def test_a_pending_connection_answers_another_revision_each_time(
         self, operations: Operations, link_id: str
     ) -> None:
         first, answer = observe(operations, request_for(link_id))
@@ -408,7 +408,7 @@ class TestObserving:
         assert answer["problems"] == []
 
     @pytest.mark.parametrize("state", ["Rejected", "Disconnected"])
-    def test_an_approval_withdrawn_by_hand_answers_another_token(
+    def test_an_approval_withdrawn_by_hand_answers_another_revision(
         self, azure: Azure, operations: Operations, link_id: str, state: str
     ) -> None:
         revision, _ = observe(operations, request_for(link_id))
@@ -416,7 +416,7 @@ class TestObserving:
         azure.set_state(link_id, state, "withdrawn")
         assert observe(operations, request_for(link_id))[0] != revision
 
-    def test_an_endpoint_deleted_by_hand_answers_another_token(
+    def test_an_endpoint_deleted_by_hand_answers_another_revision(
         self, azure: Azure, operations: Operations, link_id: str
     ) -> None:
         revision, _ = observe(operations, request_for(link_id))
@@ -426,7 +426,7 @@ class TestObserving:
         assert found != revision
         assert answer["problems"] == []
 
-    def test_an_approval_given_by_hand_settles_on_one_token(
+    def test_an_approval_given_by_hand_settles_on_one_revision(
         self, azure: Azure, operations: Operations, link_id: str
     ) -> None:
         azure.set_state(link_id, "Approved", "ok")

@@ -36,7 +36,7 @@ def test_an_answer_ends_the_wait() -> None:
     assert clock.poll(raising(iter([not_yet()] * 5)), what="it", within=900) == "found"
 
 
-def test_an_error_that_time_does_not_mend_ends_the_wait() -> None:
+def test_an_error_that_time_does_not_fix_ends_the_wait() -> None:
     error = OperationError(ExitCode.CONFLICT, "taken")
     with pytest.raises(OperationError) as raised:
         Clock(scale=0).poll(raising(iter([not_yet(), error])), what="it", within=900)
@@ -79,7 +79,7 @@ def test_a_kind_of_failure_is_waited_through_only_as_long_as_its_patience() -> N
     assert clock.now() == pytest.approx(120, abs=2)
 
 
-def test_what_is_not_waited_for_at_all_is_told_as_it_is() -> None:
+def test_what_is_not_waited_for_at_all_is_reported_as_it_is() -> None:
     error = OperationError(ExitCode.FORBIDDEN, "refused", transient=True)
     with pytest.raises(OperationError) as raised:
         Clock(scale=0).poll(
@@ -111,7 +111,7 @@ def test_progress_says_what_is_waited_for_and_last_seen_but_not_at_every_look(
     assert 5 <= len(lines) <= 25
 
 
-def test_a_change_of_what_is_seen_is_told_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_change_of_what_is_seen_is_reported_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     errors = [OperationError(ExitCode.BUSY, text, transient=True) for text in "aab"]
     Clock(scale=0).poll(raising(iter(errors)), what="it", within=60)
     assert [line[-1] for line in capsys.readouterr().err.splitlines()] == ["a", "b"]

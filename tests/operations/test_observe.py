@@ -74,14 +74,14 @@ def test_what_does_not_exist_yet_has_a_fresh_revision_each_time_and_is_no_proble
     assert not set(first.values()) & set(second.values())
 
 
-def test_a_token_tells_its_request(azure: Azure, operations: Operations) -> None:
+def test_a_revision_tells_its_request(azure: Azure, operations: Operations) -> None:
     found = revisions(operations, asked(azure))
     assert is_revision_of(found["pyroscope"], source(azure))
     assert not is_revision_of(found["pyroscope"], source(azure, name="other"))
     assert is_revision_of(found["dashboard"], dashboard(azure))
 
 
-def test_what_was_applied_keeps_its_tokens(azure: Azure, operations: Operations) -> None:
+def test_what_was_applied_keeps_its_revisions(azure: Azure, operations: Operations) -> None:
     settled = settle(azure, operations)
     for _ in range(2):
         assert revisions(operations, asked(azure)) == settled
@@ -95,7 +95,7 @@ def test_observing_changes_nothing(azure: Azure, operations: Operations) -> None
 
 
 @pytest.mark.handles("source-deleted-by-hand")
-def test_a_source_deleted_by_hand_has_another_token_and_the_dashboard_keeps_its_own(
+def test_a_source_deleted_by_hand_has_another_revision_and_the_dashboard_keeps_its_own(
     azure: Azure, operations: Operations
 ) -> None:
     settled = settle(azure, operations)
@@ -117,7 +117,7 @@ def test_a_source_deleted_by_hand_has_another_token_and_the_dashboard_keeps_its_
     ],
     ids=lambda edit: "-".join(edit),
 )
-def test_a_source_edited_by_hand_has_another_token_until_it_is_put_back(
+def test_a_source_edited_by_hand_has_another_revision_until_it_is_put_back(
     azure: Azure, operations: Operations, edit: JsonObject
 ) -> None:
     settled = settle(azure, operations)
@@ -143,7 +143,7 @@ def test_a_key_that_grafana_adds_by_itself_is_no_drift(
     assert revisions(operations, asked(azure)) == settled
 
 
-def test_a_dashboard_deleted_by_hand_has_another_token(
+def test_a_dashboard_deleted_by_hand_has_another_revision(
     azure: Azure, operations: Operations
 ) -> None:
     settled = settle(azure, operations)
@@ -152,7 +152,7 @@ def test_a_dashboard_deleted_by_hand_has_another_token(
 
 
 @pytest.mark.parametrize("message", ["", "my edit", "gpuobs", "restored from gpuobs"])
-def test_a_dashboard_edited_by_hand_has_another_token_until_it_is_put_back(
+def test_a_dashboard_edited_by_hand_has_another_revision_until_it_is_put_back(
     azure: Azure, operations: Operations, message: str
 ) -> None:
     settled = settle(azure, operations)
@@ -187,7 +187,7 @@ def test_no_folder_that_grafana_calls_general_is_no_folder(
     assert revisions(operations, request)["dashboard"] == settled
 
 
-def test_a_dashboard_moved_to_another_folder_has_another_token(
+def test_a_dashboard_moved_to_another_folder_has_another_revision(
     azure: Azure, operations: Operations
 ) -> None:
     settled = settle(azure, operations)
@@ -235,7 +235,7 @@ def test_two_stacks_on_one_grafana_neither_see_nor_touch_each_others_objects(
     assert not azure.source("pyroscope-prod")
 
 
-def test_an_object_that_passed_into_other_hands_has_another_token(
+def test_an_object_that_passed_into_other_hands_has_another_revision(
     azure: Azure, operations: Operations
 ) -> None:
     settled = settle(azure, operations)

@@ -73,7 +73,7 @@ def test_a_link_that_never_comes_ends_at_the_deadline_with_where_to_look(
 
 
 @pytest.mark.handles("service-has-ip-link-absent")
-def test_a_group_that_may_not_be_read_is_told_from_a_link_that_is_absent(
+def test_a_group_that_may_not_be_read_is_distinguished_from_a_link_that_is_absent(
     azure: Azure, operations: Operations
 ) -> None:
     link_id = azure.expose()
@@ -227,7 +227,7 @@ def test_a_subscription_that_we_cannot_see_does_not_make_its_link_gone(
     assert operations(GONE, request_for(hidden)).exit_code == ExitCode.NOT_FOUND
 
 
-def test_a_link_that_stays_is_told_with_the_connection_that_holds_it(
+def test_a_link_that_stays_is_reported_with_the_connection_that_holds_it(
     azure: Azure, operations: Operations
 ) -> None:
     link_id = azure.expose()
@@ -270,7 +270,7 @@ def test_an_id_of_something_else_is_a_bad_request(
     assert azure.calls() <= before + 1
 
 
-def test_a_machine_without_an_identity_is_told_to_sign_in(
+def test_a_machine_without_an_identity_is_asked_to_sign_in(
     azure: Azure, operations: Operations
 ) -> None:
     link_id = azure.private_link_id()
@@ -287,18 +287,18 @@ def test_a_link_that_nothing_is_connected_to_or_that_is_not_there_is_unused(
         assert operations.succeed(UNUSED, request_for(link_id)).answer == {"id": link_id}
 
 
-def test_a_link_in_use_is_waited_for_and_then_told_with_who_uses_it(
+def test_a_link_in_use_is_waited_for_and_then_reported_with_who_uses_it(
     azure: Azure, operations: Operations
 ) -> None:
     link_id = azure.expose()
-    azure.connect(link_id, "stranger", "me too")
+    azure.connect(link_id, "other", "me too")
     result = operations(UNUSED, request_for(link_id))
     assert result.exit_code == ExitCode.CONFLICT
     assert_says(
         result.stderr,
         [
             "after 300 s",
-            "/privateEndpoints/grafana-grafana-dev-stranger",
+            "/privateEndpoints/grafana-grafana-dev-other",
             "'me too'",
             "az network private-link-service connection delete",
         ],

@@ -150,7 +150,7 @@ def test_a_grafana_that_does_not_answer_is_the_first_broken_link(deployment: Dep
     assert_says(deployment.broken(Link.GRAFANA).saw, ["no answer"])
 
 
-def test_a_grafana_that_does_not_admit_us_is_told_from_one_that_is_down(
+def test_a_grafana_that_does_not_admit_us_is_distinguished_from_one_that_is_down(
     deployment: Deployment,
 ) -> None:
     deployment.deploy()
@@ -168,7 +168,7 @@ def test_a_missing_prometheus_source_is_named(deployment: Deployment) -> None:
 
 
 @pytest.mark.handles("prometheus-401")
-def test_a_missing_reader_role_is_told_in_the_sources_own_words_not_as_no_data(
+def test_a_missing_reader_role_is_reported_in_the_sources_own_words_not_as_no_data(
     deployment: Deployment,
 ) -> None:
     deployment.deploy()
@@ -183,7 +183,7 @@ def test_a_missing_reader_role_is_told_in_the_sources_own_words_not_as_no_data(
 
 
 @pytest.mark.handles("prometheus-401")
-def test_a_401_of_the_source_is_told_from_no_data(deployment: Deployment) -> None:
+def test_a_401_of_the_source_is_distinguished_from_no_data(deployment: Deployment) -> None:
     deployment.deploy()
     body = {"results": {"A": {"error": "401 Unauthorized: wrong audience", "status": 401}}}
     deployment.azure.fault(
@@ -245,7 +245,9 @@ def test_a_server_that_does_not_understand_the_agent_leaves_no_profile_type(
     assert_says(report.fix, ["1.15", "1.20"])
 
 
-def test_no_samples_in_the_window_are_told_from_no_profile_type(deployment: Deployment) -> None:
+def test_no_samples_in_the_window_are_distinguished_from_no_profile_type(
+    deployment: Deployment,
+) -> None:
     deployment.deploy()
     deployment.azure.fault(
         "POST",

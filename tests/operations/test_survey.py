@@ -387,7 +387,7 @@ def test_a_grafana_without_the_readers_role_is_seen(azure: Azure, operations: Op
     assert survey(operations).workspace.grafana_may_read is False
 
 
-def test_a_quota_that_is_used_up_is_told(azure: Azure, operations: Operations) -> None:
+def test_a_quota_that_is_used_up_is_reported(azure: Azure, operations: Operations) -> None:
     azure.settings(quota={"westeurope/Standard NCASv3_T4 Family": {"limit": 8, "used": 6}})
     found = survey(operations)
     assert (found.quota_limit, found.quota_used, found.cores_per_node) == (8, 6, 4)
@@ -437,7 +437,7 @@ def test_without_a_credential_one_sentence_says_so(azure: Azure, operations: Ope
     assert found.cluster.presence is Presence.NOT_ASKED
 
 
-def test_a_malformed_id_is_told_in_the_facts(azure: Azure, operations: Operations) -> None:
+def test_a_malformed_id_is_reported_in_the_facts(azure: Azure, operations: Operations) -> None:
     found = survey(operations, cluster_id="aks-dev")
     assert found.cluster.presence is not Presence.FOUND
     assert "'aks-dev'" in found.cluster.detail

@@ -400,8 +400,8 @@ def test_without_the_metrics_add_on_azure_monitor_fails_the_installation_for_goo
     again = azure.put(extension, {"properties": properties})
     assert dig(again, "properties", "provisioningState") == "Failed"
     azure.delete(extension)
-    mended = azure.put(extension, {"properties": properties})
-    assert dig(mended, "properties", "provisioningState") == "Succeeded"
+    repaired = azure.put(extension, {"properties": properties})
+    assert dig(repaired, "properties", "provisioningState") == "Succeeded"
 
 
 def test_a_version_needs_auto_upgrade_off(azure: Azure) -> None:

@@ -80,7 +80,7 @@ def test_a_second_save_needs_the_version_or_overwrite(grafana: Grafana) -> None:
     assert grafana.call("POST", "/dashboards/db", _wrapped())[1]["version"] == 3
 
 
-def test_versions_are_told_newest_first_with_their_messages(grafana: Grafana) -> None:
+def test_versions_are_reported_newest_first_with_their_messages(grafana: Grafana) -> None:
     for message in ("gpuobs one", "", "gpuobs three"):
         grafana.call("POST", "/dashboards/db", _wrapped(message=message))
     status, answer = grafana.call("GET", "/dashboards/uid/gpu/versions")

@@ -83,7 +83,7 @@ def test_a_name_or_uid_that_is_taken_answers_409(grafana: Grafana, taken: str) -
     assert answer["message"] == f"data source with the same {taken} already exists"
 
 
-@pytest.mark.parametrize("uid", ["a" * 41, "with blank", "dotted.uid", "slash/uid"])
+@pytest.mark.parametrize("uid", ["a" * 41, "with space", "dotted.uid", "slash/uid"])
 def test_a_uid_that_grafana_would_not_take_answers_400(grafana: Grafana, uid: str) -> None:
     assert grafana.call("POST", "/datasources", {**PYROSCOPE, "uid": uid})[0] == 400
 
@@ -145,7 +145,7 @@ def test_an_update_to_a_name_that_is_taken_answers_409(grafana: Grafana) -> None
     assert grafana.call("PUT", "/datasources/uid/local-pyroscope", changed)[0] == 409
 
 
-def test_secrets_are_told_by_name_only_and_survive_an_update(grafana: Grafana) -> None:
+def test_secrets_are_reported_by_name_only_and_survive_an_update(grafana: Grafana) -> None:
     body = {**PYROSCOPE, "secureJsonData": {"basicAuthPassword": "hunter2"}}
     grafana.call("POST", "/datasources", body)
     grafana.call("PUT", "/datasources/uid/local-pyroscope", PYROSCOPE)
@@ -236,7 +236,7 @@ def test_health_needs_no_token_and_tells_the_version(grafana: Grafana) -> None:
     assert response.json()["version"].startswith("12.")
 
 
-def test_the_organisation_and_the_build_are_told_to_a_viewer(grafana: Grafana) -> None:
+def test_the_organisation_and_the_build_are_reported_to_a_viewer(grafana: Grafana) -> None:
     assert grafana.call("GET", "/org") == (200, {"id": 1, "name": "Main Org."})
     settings = grafana.call("GET", "/frontend/settings")[1]
     assert as_text(dig(settings, "buildInfo", "version")).startswith("12.")

@@ -1,4 +1,4 @@
-"""The simulator's process: faults, time, restarts, identity, and what it tells of itself."""
+"""The simulator's process: faults, time, restarts, identity, and what it reports of itself."""
 
 import json
 import signal
@@ -315,7 +315,7 @@ def test_the_identity_wants_its_header_and_a_resource(azure: Azure) -> None:
     assert httpx.get(url, params=query, headers=header, trust_env=False).status_code == 400
 
 
-def test_a_machine_without_identity_is_told_so(azure: Azure) -> None:
+def test_a_machine_without_identity_gets_that_answer(azure: Azure) -> None:
     azure.settings(caller="")
     answer = httpx.get(
         azure.server.identity_url,

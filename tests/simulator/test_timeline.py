@@ -15,7 +15,7 @@ def entry(kind: str, started: float, seconds: float, handler: str = "arm:A.B/thi
     }
 
 
-def test_steps_are_told_in_the_order_of_their_start() -> None:
+def test_steps_are_reported_in_the_order_of_their_start() -> None:
     found = steps([entry("late", 10, 5), entry("early", 0, 100)])
     assert [step.target for step in found] == ["early", "late"]
 

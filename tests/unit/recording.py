@@ -39,7 +39,7 @@ class Secret:
 
 @dataclass(frozen=True)
 class Registered:
-    """One resource as the engine is told of it."""
+    """One resource as the engine sees it."""
 
     urn: str
     type: str

@@ -168,7 +168,7 @@ def test_neither_yours_nor_a_new_one_is_a_mistake_of_the_caller() -> None:
         record(lambda: AksCluster("cluster", args))
 
 
-def test_what_is_in_a_new_cluster_waits_for_it_and_is_told_which_it_is() -> None:
+def test_what_is_in_a_new_cluster_waits_for_it_and_knows_which_it_is() -> None:
     azure = answers.Azure()
     made: list[pulumi.Resource | None] = []
 

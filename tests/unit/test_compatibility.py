@@ -73,7 +73,7 @@ def test_only_agents_that_send_the_encoding_work(agent: str, works: bool) -> Non
     assert broken(agent=agent) == (set() if works else {"agent"})
 
 
-def test_each_part_that_does_not_fit_is_told() -> None:
+def test_each_part_that_does_not_fit_is_reported() -> None:
     assert broken("2.1.0", "2.0.2", "0.40.0") == {"server", "chart", "agent"}
 
 
@@ -88,7 +88,7 @@ def test_every_release_of_the_server_is_in_one_row_of_the_table(
 
 
 @given(st.text(max_size=30))
-def test_any_tag_works_or_is_told(tag: str) -> None:
+def test_any_tag_works_or_is_reported(tag: str) -> None:
     if not broken(tag):
         number = release(tag)
         assert number is not None

@@ -1,4 +1,4 @@
-"""How a component's arguments are told to the engine, and that other languages could use it."""
+"""How a component's arguments reach the engine, and that other languages could use it."""
 
 import importlib
 from dataclasses import dataclass

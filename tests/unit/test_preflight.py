@@ -1,4 +1,4 @@
-"""What must hold of things that exist: asked for, judged, and told with what mends it."""
+"""What must hold of things that exist: looked up, checked, and reported with the fix."""
 
 from dataclasses import replace
 from typing import Any
@@ -96,7 +96,7 @@ def asked(wanted: Settings, provider: ClientConfig = PROVIDER) -> SurveyRequest:
     return survey_request(wanted, names_for("gpuobs", "dev"), provider)
 
 
-def judged(survey: Survey, wanted: Settings | None = None) -> Existing:
+def checked(survey: Survey, wanted: Settings | None = None) -> Existing:
     wanted = wanted or settings(WITH_METRICS)
     return evaluate(wanted, survey, asked(wanted))
 
@@ -104,7 +104,7 @@ def judged(survey: Survey, wanted: Settings | None = None) -> Existing:
 def faults(survey: Survey, wanted: Settings | None = None) -> list[str]:
     """The faults, each as one text."""
     try:
-        judged(survey, wanted)
+        checked(survey, wanted)
     except ConfigurationError as error:
         return [str(fault) for fault in error.faults]
     return []
@@ -210,7 +210,7 @@ def test_the_quota_is_asked_for_where_a_pool_is_made(enabled: bool) -> None:
 
 
 def test_what_exists_is_handed_on() -> None:
-    existing = judged(GOOD)
+    existing = checked(GOOD)
 
     assert existing.cluster == CLUSTER
     assert existing.grafana == GRAFANA
@@ -223,7 +223,7 @@ def test_what_exists_is_handed_on() -> None:
 
 def test_what_the_stack_makes_need_not_be_there() -> None:
     survey = Survey(subscription_id=SUBSCRIPTION, cluster=ABSENT_CLUSTER, grafana=ABSENT_GRAFANA)
-    existing = judged(survey, settings(CREATED))
+    existing = checked(survey, settings(CREATED))
 
     assert existing.cluster is None
     assert existing.grafana is None
@@ -233,14 +233,14 @@ def test_what_the_stack_makes_need_not_be_there() -> None:
 
 
 def test_what_the_stack_made_before_is_still_not_existing() -> None:
-    existing = judged(GOOD, settings(CREATED))
+    existing = checked(GOOD, settings(CREATED))
 
     assert existing.cluster is None
     assert existing.grafana is None
 
 
 @pytest.mark.parametrize(
-    ("pool", "told"),
+    ("pool", "reported"),
     [
         (PoolFacts(name="system", count=2), False),
         (PoolFacts(name="system", count=3), True),
@@ -250,12 +250,12 @@ def test_what_the_stack_made_before_is_still_not_existing() -> None:
     ],
 )
 @pytest.mark.handles("inline-and-separate-pools")
-def test_another_number_of_system_nodes_than_there_are_is_told_with_the_command(
-    pool: PoolFacts, told: bool
+def test_another_number_of_system_nodes_than_there_are_is_reported_with_the_command(
+    pool: PoolFacts, reported: bool
 ) -> None:
-    warnings = judged(with_cluster(pools=(pool,)), settings(CREATED)).warnings
+    warnings = checked(with_cluster(pools=(pool,)), settings(CREATED)).warnings
     assert [("az aks nodepool scale" in line, "count 2" in line) for line in warnings] == (
-        [(True, True)] if told else []
+        [(True, True)] if reported else []
     )
 
 
@@ -271,7 +271,7 @@ def test_the_region_is_the_settings_or_the_clusters(
 ) -> None:
     survey = with_cluster(location=cluster).model_copy(update={"resource_group_location": group})
 
-    assert judged(survey, settings(azure={"location": location})).location == expected
+    assert checked(survey, settings(azure={"location": location})).location == expected
 
 
 def test_the_region_of_a_new_cluster_may_be_its_resource_groups() -> None:
@@ -282,7 +282,7 @@ def test_the_region_of_a_new_cluster_may_be_its_resource_groups() -> None:
         resource_group_location="swedencentral",
     )
 
-    assert judged(survey, wanted).location == "swedencentral"
+    assert checked(survey, wanted).location == "swedencentral"
     nowhere = survey.model_copy(update={"resource_group_location": ""})
     assert "gpuobs:azure.location" in fault(nowhere, wanted)
 
@@ -295,7 +295,7 @@ def test_the_region_of_a_new_cluster_may_be_its_resource_groups() -> None:
 def test_metrics_follow_the_clusters_add_on(asked_for: str, add_on: bool, decided: bool) -> None:
     wanted = settings(inspektorGadget={"azureMonitor": asked_for})
 
-    assert judged(with_cluster(metrics_enabled=add_on), wanted).azure_monitor_metrics is decided
+    assert checked(with_cluster(metrics_enabled=add_on), wanted).azure_monitor_metrics is decided
 
 
 @pytest.mark.parametrize(("asked_for", "decided"), [("auto", False), ("on", True), ("off", False)])
@@ -309,8 +309,8 @@ def test_a_new_cluster_has_metrics_where_there_is_a_workspace_for_them(
     without = settings(CREATED, inspektorGadget=agent)
     with_workspace = settings(CREATED, inspektorGadget=agent, prometheus=workspace)
 
-    assert judged(survey, without).azure_monitor_metrics is decided
-    assert judged(survey, with_workspace).azure_monitor_metrics is (asked_for != "off")
+    assert checked(survey, without).azure_monitor_metrics is decided
+    assert checked(survey, with_workspace).azure_monitor_metrics is (asked_for != "off")
 
 
 @pytest.mark.handles("metrics-add-on-off")
@@ -328,14 +328,14 @@ def test_metrics_without_the_add_on_are_refused_with_the_line_that_enables_it() 
 def test_a_workspace_that_gets_no_metrics_is_warned_of() -> None:
     survey = with_cluster(metrics_enabled=False)
 
-    (warning,) = judged(survey).warnings
+    (warning,) = checked(survey).warnings
     assert "az aks update --enable-azure-monitor-metrics" in warning
-    assert not judged(survey, settings()).warnings, "nobody asked for metrics"
+    assert not checked(survey, settings()).warnings, "nobody asked for metrics"
 
 
 def test_metrics_that_arrive_by_another_rule_already_are_warned_of() -> None:
     by_hand = f"{GROUP}/providers/Microsoft.Insights/dataCollectionRules/MSProm-westeurope-aks"
-    (warning,) = judged(with_facts(other_collection_rules=(by_hand,))).warnings
+    (warning,) = checked(with_facts(other_collection_rules=(by_hand,))).warnings
 
     assert by_hand in warning
     assert "collect: false" in warning
@@ -355,12 +355,12 @@ def test_other_rules_are_asked_for_only_where_the_stack_makes_one() -> None:
 @pytest.mark.parametrize(
     ("presence", "words"),
     [
-        (Presence.ABSENT, "is not"),
+        (Presence.ABSENT, "does not"),
         (Presence.FORBIDDEN, "allowed to read"),
         (Presence.UNREACHABLE, "did not answer"),
     ],
 )
-def test_absent_forbidden_and_unreachable_are_told_apart(presence: Presence, words: str) -> None:
+def test_absent_forbidden_and_unreachable_are_distinguished(presence: Presence, words: str) -> None:
     survey = Survey(
         subscription_id=SUBSCRIPTION,
         cluster=ClusterFacts(presence=presence, detail="the service's words"),
@@ -378,7 +378,7 @@ def test_absent_forbidden_and_unreachable_are_told_apart(presence: Presence, wor
 
 
 @pytest.mark.handles("cluster-stopped")
-def test_a_stopped_cluster_is_told_with_the_line_that_starts_it() -> None:
+def test_a_stopped_cluster_is_reported_with_the_line_that_starts_it() -> None:
     text = fault(with_cluster(power_state="Stopped"))
 
     assert "stopped" in text
@@ -393,14 +393,14 @@ def test_a_cluster_that_the_stack_made_may_have_been_stopped_too() -> None:
 
 
 @pytest.mark.parametrize("state", ["Updating", "Upgrading", "Creating", "Starting", "Deleting"])
-def test_a_cluster_under_change_is_told(state: str) -> None:
+def test_a_cluster_under_change_is_reported(state: str) -> None:
     words = "is being deleted" if state == "Deleting" else f"it is {state}"
 
     assert words in fault(with_cluster(provisioning_state=state))
 
 
 def test_a_cluster_whose_last_change_failed_is_warned_of() -> None:
-    (warning,) = judged(with_cluster(provisioning_state="Failed")).warnings
+    (warning,) = checked(with_cluster(provisioning_state="Failed")).warnings
 
     assert f"az aks update {AKS_DEV}" in warning
 
@@ -428,20 +428,20 @@ def test_a_cluster_with_tainted_pools_only_is_refused_unless_pyroscope_tolerates
 
 
 def test_safeguards_of_an_automatic_cluster_are_warned_of() -> None:
-    (warning,) = judged(with_cluster(sku="Automatic")).warnings
+    (warning,) = checked(with_cluster(sku="Automatic")).warnings
 
     assert "--excluded-ns gadget" in warning
 
 
 @pytest.mark.handles("api-server-unreachable")
 def test_a_private_api_server_is_named_as_such() -> None:
-    (warning,) = judged(with_cluster(private_api_server=True)).warnings
+    (warning,) = checked(with_cluster(private_api_server=True)).warnings
 
     assert "API server of cluster aks-dev is private" in warning
 
 
 @pytest.mark.handles("node-group-locked")
-def test_a_locked_node_resource_group_is_told_with_the_ways_out() -> None:
+def test_a_locked_node_resource_group_is_reported_with_the_ways_out() -> None:
     text = fault(with_cluster(node_resource_group_restriction="ReadOnly"))
 
     assert "MC_rg-dev_aks-dev_westeurope is locked" in text
@@ -463,7 +463,7 @@ def test_either_way_out_of_a_locked_group_is_taken(link: dict[str, object]) -> N
 def test_a_private_link_in_a_group_of_ones_own_needs_rights_for_the_cluster() -> None:
     wanted = settings(pyroscope={"privateLink": {"resourceGroup": "rg-links"}})
 
-    (warning,) = judged(GOOD, wanted).warnings
+    (warning,) = checked(GOOD, wanted).warnings
     assert (
         'az role assignment create --role "Network Contributor" '
         f"--assignee-object-id {CLUSTER_PRINCIPAL} --assignee-principal-type ServicePrincipal "
@@ -471,7 +471,7 @@ def test_a_private_link_in_a_group_of_ones_own_needs_rights_for_the_cluster() ->
     ) in warning
 
 
-def test_whoever_may_not_approve_is_told_the_role_and_its_scope() -> None:
+def test_whoever_may_not_approve_sees_the_role_and_its_scope() -> None:
     text = fault(with_facts(may_approve=False))
 
     assert (
@@ -492,7 +492,7 @@ def test_a_grafana_of_another_tier_is_refused() -> None:
 
 
 @pytest.mark.handles("grafana-not-public")
-def test_a_grafana_without_public_access_is_told_at_once() -> None:
+def test_a_grafana_without_public_access_is_reported_at_once() -> None:
     survey = with_grafana(public_network_access="Disabled")
 
     assert "public network access is Disabled" in fault(survey)
@@ -529,18 +529,18 @@ def test_going_back_a_major_version_on_a_live_workspace_is_refused() -> None:
     ("live", "refused", "warned"),
     [("10", 1, 0), ("11", 0, 1), ("11.6.3", 0, 1), ("12", 0, 0), ("13", 0, 0), ("", 0, 0)],
 )
-def test_an_existing_grafana_of_a_retired_major_version_is_told(
+def test_an_existing_grafana_of_a_retired_major_version_is_reported(
     live: str, refused: int, warned: int
 ) -> None:
     survey = with_grafana(major_version=live)
 
     assert len(faults(survey)) == refused
     if not refused:
-        assert len(judged(survey).warnings) == warned
+        assert len(checked(survey).warnings) == warned
 
 
 @pytest.mark.parametrize("state", ["Updating", "Failed", "Deleting"])
-def test_a_grafana_that_is_not_ready_is_told(state: str) -> None:
+def test_a_grafana_that_is_not_ready_is_reported(state: str) -> None:
     assert state in fault(with_grafana(provisioning_state=state))
 
 
@@ -548,7 +548,7 @@ def test_a_grafana_of_the_stacks_own_that_failed_is_left_to_the_next_update() ->
     assert not faults(with_grafana(provisioning_state="Failed"), settings(CREATED))
 
 
-def test_a_caller_without_grafanas_role_is_told_the_line_that_gives_it() -> None:
+def test_a_caller_without_grafanas_role_sees_the_line_that_gives_it() -> None:
     text = fault(with_grafana(caller_roles=(Role.GRAFANA_EDITOR.value,)))
 
     assert (
@@ -570,14 +570,14 @@ def test_a_role_is_recognised_as_an_id_of_its_definition_and_without_case() -> N
     assert not faults(with_grafana(caller_roles=(definition,)))
 
 
-@pytest.mark.parametrize(("may_read", "told"), [(True, 0), (None, 0), (False, 1)])
+@pytest.mark.parametrize(("may_read", "reported"), [(True, 0), (None, 0), (False, 1)])
 def test_grafana_must_be_allowed_to_read_an_existing_workspace(
-    may_read: bool | None, told: int
+    may_read: bool | None, reported: int
 ) -> None:
     workspace = WORKSPACE.model_copy(update={"grafana_may_read": may_read})
     found = faults(with_facts(workspace=workspace))
 
-    assert len(found) == told
+    assert len(found) == reported
     for text in found:
         assert (
             'az role assignment create --role "Monitoring Data Reader" '
@@ -590,7 +590,7 @@ def test_grafana_must_be_allowed_to_read_an_existing_workspace(
 
 
 @pytest.mark.handles("provider-not-registered")
-def test_unregistered_providers_are_told_with_the_lines_that_register_them() -> None:
+def test_unregistered_providers_are_reported_with_the_lines_that_register_them() -> None:
     survey = with_facts(unregistered=("Microsoft.Dashboard", "Microsoft.KubernetesConfiguration"))
     text = fault(survey)
 
@@ -608,7 +608,7 @@ def test_unregistered_providers_are_told_with_the_lines_that_register_them() -> 
         (Presence.UNREACHABLE, "did not answer"),
     ],
 )
-def test_a_resource_group_that_is_not_there_is_told(presence: Presence, words: str) -> None:
+def test_a_resource_group_that_is_not_there_is_reported(presence: Presence, words: str) -> None:
     wanted = settings(azure={"resourceGroup": {"name": "rg-obs"}})
 
     assert words in fault(with_facts(resource_group=presence), wanted)
@@ -644,7 +644,7 @@ def test_two_identities_are_reported() -> None:
         ({"spot": {}}, 0, 0, (), False, False),
     ],
 )
-def test_a_gpu_pool_that_exceeds_the_quota_is_told(
+def test_a_gpu_pool_that_exceeds_the_quota_is_reported(
     pool: dict[str, object],
     limit: int,
     used: int,
@@ -662,7 +662,7 @@ def test_a_gpu_pool_that_exceeds_the_quota_is_told(
     if refused:
         assert "StandardNCADSA100v4Family" in found[0]
     else:
-        assert len(judged(survey, wanted).warnings) == (1 if warned else 0)
+        assert len(checked(survey, wanted).warnings) == (1 if warned else 0)
 
 
 def test_nothing_is_concluded_from_a_quota_that_could_not_be_read() -> None:
@@ -678,7 +678,7 @@ def test_the_stacks_own_pool_is_no_reason_to_refuse_a_second_update() -> None:
 
 
 @pytest.mark.handles("missing-prerequisites")
-def test_everything_that_does_not_fit_is_told_in_one_message() -> None:
+def test_everything_that_does_not_fit_is_reported_in_one_message() -> None:
     survey = with_facts(
         unregistered=("Microsoft.Dashboard",),
         cluster=CLUSTER.model_copy(update={"power_state": "Stopped", "identity_type": ""}),
@@ -692,8 +692,8 @@ def test_everything_that_does_not_fit_is_told_in_one_message() -> None:
 
 
 @pytest.mark.handles("stale-registry-login")
-def test_a_login_that_may_spoil_the_chart_is_told_with_the_line_that_ends_it() -> None:
-    (warning,) = judged(with_facts(registry_login_file="/home/o/.docker/config.json")).warnings
+def test_a_login_that_may_spoil_the_chart_is_reported_with_the_line_that_ends_it() -> None:
+    (warning,) = checked(with_facts(registry_login_file="/home/o/.docker/config.json")).warnings
 
     assert "/home/o/.docker/config.json holds a login for ghcr.io" in warning
     assert warning.endswith("docker logout ghcr.io")

@@ -1,4 +1,4 @@
-"""Both shipped stack files through the whole program, up to what the engine is told."""
+"""Both shipped stack files through the whole program, up to what the engine receives."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -295,7 +295,7 @@ def recorded_link(recorded: Recorded) -> str:
 # --- drift -------------------------------------------------------------------------------------
 
 
-def test_every_object_of_a_command_carries_the_token_observed_of_it() -> None:
+def test_every_object_of_a_command_carries_the_revision_observed_of_it() -> None:
     recorded = dev()
     revisions = {name: recorded.named(name).inputs["environment"] for name in OBSERVED_BY_COMMANDS}
     assert revisions == {
@@ -325,7 +325,7 @@ def test_the_observation_waits_for_nothing_that_it_is_asked_about() -> None:
     assert sources == frozenset()
 
 
-def test_without_drift_detection_nothing_is_observed_and_no_token_is_changed() -> None:
+def test_without_drift_detection_nothing_is_observed_and_no_revision_is_changed() -> None:
     azure = answers.Azure()
     recorded = dev(lambda config: config["grafana"].update(driftDetection=False), azure=azure)
     assert azure.observed == []
@@ -376,7 +376,7 @@ def test_no_command_holds_anything_of_one_machine_or_anything_that_expires() -> 
             assert command.inputs["logging"] == "stderr"
 
 
-def test_the_kubeconfig_is_secret_wherever_it_is_told() -> None:
+def test_the_kubeconfig_is_secret_wherever_it_appears() -> None:
     for recorded in (dev(), sandbox()):
         provider = recorded.only("pulumi:providers:kubernetes")
         assert isinstance(provider.inputs["kubeconfig"], Secret)

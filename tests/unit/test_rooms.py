@@ -71,7 +71,7 @@ def test_a_room_imports_only_what_lies_below_it(room: str) -> None:
             if module.partition(".")[0] not in ROOMS or is_within(module, room):
                 continue
             allowed = MAY_IMPORT[room]
-            # The room itself, in `from operations import credentials`: judged by what it imports.
+            # The room itself, in `from operations import credentials`: checked by what it imports.
             named_below = any(one.startswith(f"{module}.") for one in allowed)
             assert named_below or any(is_within(module, one) for one in allowed), (
                 f"{path.relative_to(ROOT)} imports {module}"

@@ -31,7 +31,7 @@ def test_the_generated_files_are_in_step_with_the_settings(
     assert schema.main(["--check"]) == 0, capsys.readouterr().err
 
 
-def test_a_file_that_is_out_of_step_is_told_and_written(
+def test_a_file_that_is_out_of_step_is_reported_and_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     example = (ROOT / "Pulumi.dev.yaml").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How settings are read, and how everything that is wrong is told."""
+"""How settings are read, and how everything that is wrong is reported."""
 
 import json
 from typing import Any
@@ -69,7 +69,7 @@ def test_settings_cannot_be_changed_after_they_were_read() -> None:
         load(EXISTING).gpu_pool.__setattr__("name", "other")
 
 
-def test_every_fault_is_told_at_once() -> None:
+def test_every_fault_is_reported_at_once() -> None:
     found = faults(
         azure={"location": "West Europe"},
         gpuPool={"name": "GPU", "count": 1, "autoscaling": {"min": 0, "max": 3}},
@@ -169,7 +169,7 @@ def test_an_unknown_section_is_refused_with_the_nearest_right_one() -> None:
     assert faults(pyroscpe={})["pyroscpe"].fix == "did you mean `gpuobs:pyroscope`?"
 
 
-def test_missing_sections_are_told_with_what_to_write() -> None:
+def test_missing_sections_are_reported_with_what_to_write() -> None:
     problem = error({})
 
     assert problem is not None
@@ -190,7 +190,7 @@ def test_exactly_one_of_existing_and_create_is_needed(section: str, both: bool) 
     assert found.rule.endswith("both are set" if both else "neither is set")
 
 
-def test_a_number_where_a_text_belongs_is_told_to_be_quoted() -> None:
+def test_a_number_where_a_text_belongs_has_to_be_quoted() -> None:
     found = faults(pyroscope={"imageTag": 1.20})["pyroscope.imageTag"]
 
     assert found.rule == "a text"

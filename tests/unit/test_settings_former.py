@@ -1,4 +1,4 @@
-"""A stack file for an earlier version still loads, and hears of the new spelling."""
+"""A stack file for an earlier version still loads, with a note that names the new spelling."""
 
 import pytest
 

@@ -104,7 +104,7 @@ def test_the_override_of_the_compatibility_contract_takes_any_version() -> None:
     assert not faults(pyroscope={**versions, "allowIncompatibleServer": True})
 
 
-def test_the_version_of_a_chart_of_ones_own_is_not_judged() -> None:
+def test_the_version_of_a_chart_of_ones_own_is_not_checked() -> None:
     assert not faults(pyroscope={"chart": {"path": "charts/mine", "version": "3.0.0"}})
 
 

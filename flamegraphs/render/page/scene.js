@@ -1,5 +1,5 @@
 // Where blocks lie. A scene has one tree, or two that grow apart from a common root (callers and
-// callees); a block is told by its `id`, which says the tree and the node.
+// callees); a block is identified by its `id`, which says the tree and the node.
 
 const ROW = 22;
 
@@ -46,7 +46,7 @@ function pathTo(part, node) {
 }
 
 /**
- * Place all blocks that can be told apart at a width in pixels, as columns. Blocks narrower than a
+ * Place all blocks that can be distinguished at a width in pixels, as columns. Blocks narrower than a
  * pixel are as wide as one, and where several share it the first is drawn: a graph of thousands of
  * narrow functions stays a graph.
  */

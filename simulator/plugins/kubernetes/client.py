@@ -100,20 +100,20 @@ class Client:
                 return None
             raise
 
-    def wait_for(self, look: Callable[[], _Found | None], timeout: float) -> _Found:
-        """Look until there is something to see.
+    def poll(self, probe: Callable[[], _Found | None], *, give_up_after: float) -> _Found:
+        """Ask until there is an answer.
 
         Args:
-            look: answers None while there is nothing.
-            timeout: simulated seconds.
+            probe: answers None for "not yet".
+            give_up_after: simulated seconds.
 
         Raises:
-            WaitExpiredError: there was nothing in time.
+            WaitExpiredError: there was no answer in time.
             ProviderError: the user cancelled.
         """
         waited = 0.0
-        while (found := look()) is None:
-            if waited >= timeout:
+        while (found := probe()) is None:
+            if waited >= give_up_after:
                 raise WaitExpiredError
             waited += POLL_SECONDS
             # At latency 0 everything is due at once, but others must get a turn.

@@ -172,7 +172,7 @@ class Objects:
             return True if self._client.find(path) is None else None
 
         try:
-            self._client.wait_for(gone, timeout or DELETE_TIMEOUT_SECONDS)
+            self._client.poll(gone, give_up_after=timeout or DELETE_TIMEOUT_SECONDS)
         except WaitExpiredError:
             live = self._client.find(path) or {}
             held = as_object(live.get("metadata")).get("finalizers") or as_object(
@@ -211,7 +211,7 @@ class Objects:
             return found if kind.ready(found) else None
 
         try:
-            return self._client.wait_for(ready, timeout or READY_TIMEOUT_SECONDS)
+            return self._client.poll(ready, give_up_after=timeout or READY_TIMEOUT_SECONDS)
         except WaitExpiredError:
             raise PartialError(
                 f'resource "{urn.text}" was successfully {done}, but the Kubernetes API server '

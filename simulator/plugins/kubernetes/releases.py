@@ -165,7 +165,7 @@ class Releases:
         return release_id, inputs, _outputs(inputs, release)
 
     def delete(self, state: Object) -> None:
-        """Uninstall, and wait for the objects to be gone unless told not to.
+        """Uninstall, and wait for the objects to be gone unless the request says not to.
 
         Raises:
             ProviderError: it is not there, or its objects stay.
@@ -188,7 +188,7 @@ class Releases:
             return True if self._client.find(_path(state)) is None else None
 
         try:
-            self._client.wait_for(gone, _timeout(state))
+            self._client.poll(gone, give_up_after=_timeout(state))
         except WaitExpiredError:
             found = self._client.find(_path(state)) or {}
             waits = as_text(found.get("message"))
@@ -226,7 +226,7 @@ class Releases:
 
         try:
             # The server ends the wait itself; this only bounds it.
-            release = self._client.wait_for(settled, _timeout(inputs) * 2 + 60)
+            release = self._client.poll(settled, give_up_after=_timeout(inputs) * 2 + 60)
         except WaitExpiredError:
             raise ReleaseFailedError("context deadline exceeded") from None
         if release.get("status") == "failed":

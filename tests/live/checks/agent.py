@@ -3,7 +3,7 @@
 from simulator.values import as_text, dig
 from tests.engine.simulation import Outcome
 from tests.live.azure import CheckError
-from tests.live.check import Phase, Section, Verdict, check, fails, told
+from tests.live.check import Phase, Section, Verdict, check, fails, verdict
 from tests.live.checks.cluster import changed
 from tests.live.world import EXTENSION, NAMESPACE, World
 
@@ -27,7 +27,7 @@ def existing_namespace(world: World) -> Verdict:
     namespace = world.kubernetes().call("GET", NAMESPACE)
     owner = as_text(dig(namespace.body, "metadata", "annotations", "meta.helm.sh/release-name"))
     whose = f"the release {owner}" if owner else "no release"
-    return told(
+    return verdict(
         state == "Succeeded" and namespace.ok and not owner,
         f"the extension is {state}; the namespace belongs to {whose}",
     )
@@ -62,7 +62,7 @@ def namespace_stays(world: World) -> Verdict:
     phase = as_text(dig(answer.body, "status", "phase"))
     if answer.status not in (200, 404):
         raise CheckError(f"the namespace cannot be read: {answer.error}")
-    return told(
+    return verdict(
         answer.ok and phase != "Terminating",
         f"after the extension's deletion the namespace is {phase or answer.status}",
     )
@@ -86,7 +86,7 @@ def updated_in_place(world: World) -> Verdict:
     state = as_text(dig(extension, "properties", "provisioningState"))
     if operation != "update":
         return fails(f"the setting did not update the extension: {operation}")
-    return told(
+    return verdict(
         level == "debug" and state == "Succeeded",
         f"updated in place; the extension is {state}, its log level {level or 'not set'}",
     )
@@ -108,7 +108,7 @@ def one_encoding(world: World) -> Verdict:
         saw = "; ".join(text for ok, text in links.values() if not ok)
         raise CheckError(f"the signal check does not get as far as the profiles: {saw}")
     ok, saw = links["profile-type"]
-    return told(ok, saw)
+    return verdict(ok, saw)
 
 
 CHECKS = (existing_namespace, namespace_stays, updated_in_place, one_encoding)

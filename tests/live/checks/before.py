@@ -5,7 +5,7 @@ import uuid
 
 from simulator.values import as_object, as_text, dig
 from tests.live.azure import AKS_AUDIENCE, poll
-from tests.live.check import Phase, Section, Verdict, check, fails, told, unknown
+from tests.live.check import Phase, Section, Verdict, check, fails, unknown, verdict
 from tests.live.world import CLUSTER, NAMESPACE, World
 
 _TWO_IDENTITIES = "both need the rights"
@@ -19,7 +19,7 @@ _TWO_IDENTITIES = "both need the rights"
     assumption="Provider and operations sign in as one identity: both read `ARM_*`, else both use "
     "`az login`",
     otherwise="a warning names both object ids; set the `ARM_*` variables, or on a machine with "
-    "an identity of its own `AZURE_TOKEN_CREDENTIALS=AzureCliCredential`",
+    "a managed identity `AZURE_TOKEN_CREDENTIALS=AzureCliCredential`",
     by_hand="`pulumi preview` prints no such warning",
 )
 def one_identity(world: World) -> Verdict:
@@ -30,7 +30,7 @@ def one_identity(world: World) -> Verdict:
         return fails(warnings[0])
     if not preview.ok:
         return unknown(preview.output.strip()[-300:])
-    return told(True, "pulumi preview warns of no second identity")
+    return verdict(True, "pulumi preview warns of no second identity")
 
 
 @check(
@@ -60,7 +60,7 @@ def role_assignments(world: World) -> Verdict:
     seen = f"the filter finds {len(found)} assignments, {len(direct)} of them direct ones"
     if not found:
         return fails(f"the filter finds nothing, and {len(direct)} are assigned directly")
-    return told(not missing, f"{seen}; {len(missing)} direct ones are missing")
+    return verdict(not missing, f"{seen}; {len(missing)} direct ones are missing")
 
 
 @check(
@@ -110,7 +110,7 @@ def user_credentials(world: World) -> Verdict:
         return answer.status != 403
 
     poll(admitted, what="the role assignment's taking effect", seconds=900)
-    return told(answer.ok, f"the API server answers {answer.status} to a token of kube-token")
+    return verdict(answer.ok, f"the API server answers {answer.status} to a token of kube-token")
 
 
 CHECKS = (one_identity, role_assignments)

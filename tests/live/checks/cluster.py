@@ -3,7 +3,7 @@
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
 from tests.engine.simulation import Outcome
 from tests.live.azure import CheckError
-from tests.live.check import Phase, Section, Verdict, check, fails, told, unknown
+from tests.live.check import Phase, Section, Verdict, check, fails, unknown, verdict
 from tests.live.world import CLUSTER, EXTENSION, POOL, RULE, World
 
 _SMALL = "Standard_D2s_v5"
@@ -53,7 +53,7 @@ def cluster_update(world: World) -> Verdict:
             return unknown(f"the tag updated no cluster: {outcome.ops()}")
         left = world.arm.list(f"{world.id_of(CLUSTER)}/agentPools")
         names = sorted(as_text(one.get("name")) for one in left)
-        return told("probe" in names, f"after the update the pools are {', '.join(names)}")
+        return verdict("probe" in names, f"after the update the pools are {', '.join(names)}")
     finally:
         world.arm.delete(path)
 
@@ -76,7 +76,7 @@ def spot_pool(world: World) -> Verdict:
         pool = as_object(world.arm.get(path)["properties"])
         taints, labels = texts(pool.get("nodeTaints")), as_object(pool.get("nodeLabels"))
         marked = f"{_SPOT}=spot:NoSchedule" in taints and labels.get(_SPOT) == "spot"
-        return told(marked, f"taints {taints}, labels {labels}")
+        return verdict(marked, f"taints {taints}, labels {labels}")
     finally:
         world.arm.delete(path)
 
@@ -97,7 +97,7 @@ def pool_as_sent(world: World) -> Verdict:
         return unknown(preview.output.strip()[-300:])
     steps = [one for one in preview.changes if one.type == POOL]
     seen = "; ".join(f"{one}: {', '.join(one.diffs)}" for one in steps)
-    return told(not steps, seen or "a preview with refresh changes nothing of the pool")
+    return verdict(not steps, seen or "a preview with refresh changes nothing of the pool")
 
 
 @check(
@@ -118,7 +118,7 @@ def pod_monitors(world: World) -> Verdict:
     extension = world.arm.get(world.id_of(EXTENSION))
     state = dig(extension, "properties", "provisioningState")
     found = len(answer.items("items"))
-    return told(found > 0, f"{found} PodMonitors in namespace gadget; the extension is {state}")
+    return verdict(found > 0, f"{found} PodMonitors in namespace gadget; the extension is {state}")
 
 
 @check(
@@ -139,7 +139,7 @@ def metrics_arrive(world: World) -> Verdict:
         saw = "; ".join(f"{name}: {text}" for name, (ok, text) in links.items() if not ok)
         return unknown(f"the signal check does not get as far as the metrics: {saw}")
     ok, saw = links["metrics"]
-    return told(ok, saw)
+    return verdict(ok, saw)
 
 
 @check(
@@ -162,7 +162,7 @@ def collection_rules(world: World) -> Verdict:
         return fails(f"the associations of the cluster name {[rule for rule in rules if rule]}")
     rule = world.arm.get(wanted)
     accounts = as_objects(dig(rule, "properties", "destinations", "monitoringAccounts"))
-    return told(bool(accounts), f"the rule is read, with {len(accounts)} workspaces")
+    return verdict(bool(accounts), f"the rule is read, with {len(accounts)} workspaces")
 
 
 CHECKS = (

@@ -5,7 +5,7 @@ from importlib import metadata
 from simulator.values import as_object, as_text, dig
 from tests.engine.simulation import Outcome
 from tests.live.azure import CheckError, Kubernetes
-from tests.live.check import Phase, Section, Verdict, check, fails, told
+from tests.live.check import Phase, Section, Verdict, check, fails, verdict
 from tests.live.world import World
 
 _PROVIDERS = ("azure-native", "kubernetes", "command")
@@ -44,7 +44,7 @@ def pinned_providers(world: World) -> Verdict:
     wanted = {name: metadata.version(f"pulumi-{name}") for name in _PROVIDERS}
     other = {name: used.get(name, "none") for name in wanted if used.get(name) != wanted[name]}
     seen = ", ".join(f"{name} {version}" for name, version in sorted(used.items()))
-    return told(not other, f"{seen}; not as pinned: {other or 'none'}")
+    return verdict(not other, f"{seen}; not as pinned: {other or 'none'}")
 
 
 @check(
@@ -64,7 +64,7 @@ def chart_pulled(world: World) -> Verdict:
     version = as_text(dig(release, "outputs", "status", "version"))
     if "ghcr.io" not in chart:
         return fails(f"the release is from {chart}")
-    return told(status == "deployed", f"{chart} {version} is {status}")
+    return verdict(status == "deployed", f"{chart} {version} is {status}")
 
 
 @check(
@@ -83,7 +83,7 @@ def limits_kept(world: World) -> Verdict:
     own = [one for one in steps if one.type.startswith(("command:", "kubernetes:helm"))]
     late = [one.name for one in own if one.seconds >= _LIMIT]
     times = ", ".join(f"{one.name} {one.seconds:.0f} s" for one in slowest)
-    return told(bool(own) and not late, f"longest: {times}; at their limit: {late or 'none'}")
+    return verdict(bool(own) and not late, f"longest: {times}; at their limit: {late or 'none'}")
 
 
 _KINDS = (
@@ -141,7 +141,7 @@ def removed_release(world: World) -> Verdict:
     outcome = world.once("destroy without release", destroy)
     said = [line.strip() for line in outcome.output.splitlines() if "not found" in line]
     stopped = not outcome.ok and bool(said)
-    return told(stopped, f"pulumi destroy: {said[0] if said else outcome.output.strip()[-200:]}")
+    return verdict(stopped, f"pulumi destroy: {said[0] if said else outcome.output.strip()[-200:]}")
 
 
 CHECKS = (pinned_providers, chart_pulled, limits_kept, removed_release)

@@ -5,7 +5,7 @@ import time
 
 from simulator.values import as_object, as_text, dig
 from tests.live.azure import GRAFANA_AUDIENCE, CheckError
-from tests.live.check import Phase, Section, Verdict, check, told, unknown
+from tests.live.check import Phase, Section, Verdict, check, unknown, verdict
 from tests.live.world import World
 
 _REVISION = re.compile(r"[0-9a-f]{12}-[0-9a-f]{8}$")
@@ -35,7 +35,7 @@ def takes_tokens(world: World) -> Verdict:
     """Reads a data source with a token of that audience."""
     path = f"/api/datasources/uid/{_uid(world, 'pyroscope')}"
     answer = world.grafana().call("GET", path, audience=GRAFANA_AUDIENCE)
-    return told(answer.ok, f"Grafana answers {answer.status if answer.ok else answer.error}")
+    return verdict(answer.ok, f"Grafana answers {answer.status if answer.ok else answer.error}")
 
 
 @check(
@@ -56,7 +56,7 @@ def keeps_message(world: World) -> Verdict:
     versions = answer.items("versions") or answer.items()
     message = as_text(versions[0].get("message")) if versions else ""
     seen = f"Grafana {_version(world)}: {message!r}"
-    return told(_REVISION.search(message) is not None, seen)
+    return verdict(_REVISION.search(message) is not None, seen)
 
 
 @check(
@@ -76,14 +76,14 @@ def keeps_keys(world: World) -> Verdict:
         source = world.grafana().call("GET", f"/api/datasources/uid/{uid}").body
         if not as_object(dig(source, "jsonData", "gpuobs")):
             without.append(uid)
-    return told(not without, f"{len(uids)} sources, {len(without)} without the mark {without}")
+    return verdict(not without, f"{len(uids)} sources, {len(without)} without the mark {without}")
 
 
 @check(
     "metrics-plugin-from-13-on",
     Section.GRAFANA,
     Phase.DEPLOYED,
-    assumption="From major 13 on, `/api/health` tells the version and the plugin "
+    assumption="From major 13 on, `/api/health` reports the version and the plugin "
     "`grafana-azureprometheus-datasource` is installed: metrics sources are made with it there "
     "(core Prometheus lost its Azure sign-in), and with `prometheus` before; both count as ours",
     otherwise="metrics panels answer 401; `python -m gpuobs check` shows Grafana's own message",
@@ -98,7 +98,7 @@ def metrics_plugin(world: World) -> Verdict:
     kind = as_text(world.grafana().call("GET", path).body.get("type"))
     health = world.grafana().call("GET", f"{path}/health")
     said = health.body.get("message") if health.ok else health.error
-    return told(
+    return verdict(
         kind == "grafana-azureprometheus-datasource" and health.ok,
         f"Grafana {version}, type {kind}: {said}",
     )
@@ -118,7 +118,7 @@ def proxy_passes_posts(world: World) -> Verdict:
     method = f"{path}/querier.v1.QuerierService/ProfileTypes"
     now = int(time.time() * 1000)
     answer = world.grafana().call("POST", method, {"start": now - 3_600_000, "end": now})
-    return told(answer.ok, f"Pyroscope answers {answer.status}" if answer.ok else answer.error)
+    return verdict(answer.ok, f"Pyroscope answers {answer.status}" if answer.ok else answer.error)
 
 
 CHECKS = (takes_tokens, keeps_message, keeps_keys, metrics_plugin, proxy_passes_posts)

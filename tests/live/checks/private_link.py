@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from simulator.values import as_text, dig
 from tests.live.azure import Answer
-from tests.live.check import Phase, Section, Verdict, check, told, unknown
+from tests.live.check import Phase, Section, Verdict, check, unknown, verdict
 from tests.live.world import ENDPOINT, GRAFANA, World, connected
 
 _REVISION = re.compile(r"[0-9a-f]{12}-[0-9a-f]{8}$")
@@ -18,8 +18,8 @@ _REVISION = re.compile(r"[0-9a-f]{12}-[0-9a-f]{8}$")
     Phase.DEPLOYED,
     assumption="The cloud controller makes the service in the node resource group whose name AKS "
     "reports, under the annotated name",
-    otherwise="the wait ends after 15 minutes, telling *absent* from *forbidden*, and where the "
-    "controller's event is",
+    otherwise="the wait ends after 15 minutes, distinguishing *absent* from *forbidden*, and where "
+    "the controller's event is",
     by_hand="`az network private-link-service list --resource-group <node group>`",
 )
 def link_in_node_group(world: World) -> Verdict:
@@ -27,7 +27,7 @@ def link_in_node_group(world: World) -> Verdict:
     found = world.arm.find(world.private_link)
     group = world.private_link.split("/")[4]
     state = dig(found, "properties", "provisioningState") if found else "absent"
-    return told(found is not None, f"in {group}, under the annotated name: {state}")
+    return verdict(found is not None, f"in {group}, under the annotated name: {state}")
 
 
 @check(
@@ -45,7 +45,7 @@ def endpoint_name(world: World) -> Verdict:
     workspace = world.id_of(GRAFANA).rsplit("/", 1)[-1]
     endpoint = world.id_of(ENDPOINT).rsplit("/", 1)[-1]
     names = [connected(one) for one in world.connections()]
-    return told(f"grafana-{workspace}-{endpoint}" in names, f"connected: {', '.join(names)}")
+    return verdict(f"grafana-{workspace}-{endpoint}" in names, f"connected: {', '.join(names)}")
 
 
 @check(
@@ -55,14 +55,14 @@ def endpoint_name(world: World) -> Verdict:
     assumption="The request message is the connection's description until the approval, and the "
     "approval's description is kept",
     otherwise="connections without any text match by their id alone; an approval without our "
-    "revision counts as in force by the connection's name, so it is not drift",
+    "revision counts as current by the connection's name, so it is not drift",
     by_hand="a second `pulumi preview` shows no `~environment`",
 )
 def descriptions_kept(world: World) -> Verdict:
     """The approved connection's description ends in the program's revision."""
     state = dig(world.own_connection(), "properties", "privateLinkServiceConnectionState")
     text = as_text(dig(state, "description"))
-    return told(
+    return verdict(
         _REVISION.search(text) is not None, f"{dig(state, 'status')}, with the description {text!r}"
     )
 
@@ -80,7 +80,7 @@ def request_message(world: World) -> Verdict:
     with world.probe("probe-m") as (_, connection):
         state = world.state_of(connection)
     seen = f"{state.get('status')}, with the description {state.get('description')!r}"
-    return told(state.get("description") == world.options.prefix, seen)
+    return verdict(state.get("description") == world.options.prefix, seen)
 
 
 @check(
@@ -88,7 +88,7 @@ def request_message(world: World) -> Verdict:
     Section.LINK,
     Phase.CHANGED,
     assumption="An approved connection takes a new description; otherwise Azure answers 400 or 409",
-    otherwise="a note; the approval is in force",
+    otherwise="a note; the connection is approved",
     by_hand="change the endpoint's approval and look at `az network private-link-service show`",
 )
 def new_description(world: World) -> Verdict:
@@ -101,7 +101,7 @@ def new_description(world: World) -> Verdict:
         state = world.state_of(connection)
     seen = f"approved again: {second.status if second.ok else second.error}; "
     kept = state.get("description") == "second" and state.get("status") == "Approved"
-    return told(
+    return verdict(
         second.ok and kept, f"{seen}now {state.get('status')}, {state.get('description')!r}"
     )
 
@@ -124,11 +124,11 @@ def another_region(world: World) -> Verdict:
     try:
         answer = world.arm.call("PUT", path, world.endpoint_body())
         if not answer.ok:
-            return told(False, answer.error)
+            return verdict(False, answer.error)
         state = dig(world.arm.settled(path), "properties", "provisioningState")
         seen = any(connected(one).endswith("-probe-r") for one in world.connections())
         shown = "is" if seen else "is not"
-        return told(
+        return verdict(
             state == "Succeeded" and seen,
             f"{world.options.other_location} to {world.options.location}: {state}; its connection "
             f"{shown} on the service",
@@ -152,7 +152,7 @@ def address(world: World) -> Verdict:
     properties = world.arm.get(world.id_of(ENDPOINT)).get("properties")
     shown = as_text(dig(properties, "privateLinkServicePrivateIP"))
     state = dig(properties, "connectionState", "status")
-    return told(bool(shown), f"{state}, address {shown or 'empty'}")
+    return verdict(bool(shown), f"{state}, address {shown or 'empty'}")
 
 
 @check(
@@ -174,7 +174,7 @@ def rejected_is_final(world: World) -> Verdict:
         endpoint = world.arm.get(path).get("properties")
     state = dig(endpoint, "connectionState", "status")
     said = approved.status if approved.ok else approved.error
-    return told(state != "Approved", f"approved after the rejection: {said}; then {state}")
+    return verdict(state != "Approved", f"approved after the rejection: {said}; then {state}")
 
 
 @check(
@@ -205,7 +205,7 @@ def one_at_a_time(world: World) -> Verdict:
     finally:
         for path in paths:
             world.arm.delete(path)
-    return told(sorted(one.status == 409 for one in answers) == [False, True], said)
+    return verdict(sorted(one.status == 409 for one in answers) == [False, True], said)
 
 
 CHECKS = (
