@@ -49,7 +49,7 @@ def plan(options: Options, checks: Sequence[Check]) -> str:
     """What a run makes, and what it costs, for a person to agree to."""
     by_phase = [(phase, [one for one in checks if one.phase is phase]) for phase in Phase]
     lines = [
-        f"This makes, in the resource group {options.resource_group} of subscription "
+        f"This creates, in the resource group {options.resource_group} of subscription "
         f"{options.subscription} ({options.location}):"
     ]
     hourly = sum(dollars for _, dollars in _MADE)
@@ -94,12 +94,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(listing(checks))  # noqa: T201
         return 0
     if not given.subscription:
-        say("scripts/live: --subscription ID is needed: where to make the throw-away stack")
+        say("scripts/live: --subscription ID is needed: where to create the throw-away stack")
         return 2
     options = _options(given)
     say(plan(options, checks))
     if not (given.yes or _agreed()):
-        say("scripts/live: not confirmed; nothing was made")
+        say("scripts/live: not confirmed; nothing was created")
         return 2
     try:
         return _run(options, checks, given.report)
@@ -161,7 +161,7 @@ def _agreed() -> bool:
     if not sys.stdin.isatty():
         say("scripts/live: not a terminal, so nobody can be asked: --yes agrees beforehand")
         return False
-    say("Make it? [y/N]")
+    say("Create it? [y/N]")
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
@@ -169,14 +169,14 @@ def _guid(text: str) -> str:
     try:
         return str(uuid.UUID(text))
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is no subscription id (a GUID)") from None
+        raise argparse.ArgumentTypeError(f"{text!r} is not a subscription id (a GUID)") from None
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="scripts/live", description=(__doc__ or "").partition("\n\n")[2]
     )
-    parser.add_argument("--subscription", metavar="ID", type=_guid, help="where to make the stack")
+    parser.add_argument("--subscription", metavar="ID", type=_guid, help="where it is created")
     parser.add_argument("--location", default="westeurope", help="region (default: %(default)s)")
     parser.add_argument(
         "--other-location", default="northeurope", help="region of a second Grafana"

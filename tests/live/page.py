@@ -26,7 +26,7 @@ what it does if Azure turns out otherwise, and how to look.
 
     scripts/live --subscription ID [--gpu]
 
-It prints what it will make and roughly what that costs, and asks before anything is made. It
+It prints what it will create and roughly what that costs, and asks before anything is created. It
 deploys a stack of its own (cluster, Grafana, Azure Monitor workspace) into a resource group of its
 own, runs the checks below, removes everything again, also after a failure or Ctrl-C, and writes a
 report to send back. It needs what `pulumi up` needs ([README](../../README.md#what-you-need)), and

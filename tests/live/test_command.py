@@ -52,7 +52,7 @@ def test_no_test_reaches_a_real_azure_whatever_the_environment_holds() -> None:
 def test_nothing_is_made_without_a_yes() -> None:
     done = live("--subscription", seed.SUBSCRIPTION_ID, "--gpu")
     assert done.returncode == 2
-    assert "nothing was made" in done.stderr
+    assert "nothing was created" in done.stderr
     # What it would make and cost stands before the question.
     assert re.search(r"costs roughly \d+ US dollars", done.stderr)
     assert "one GPU node Standard_NC4as_T4_v3" in done.stderr
@@ -67,7 +67,7 @@ def test_neither_the_gate_nor_the_tests_call_the_command() -> None:
 
 def test_a_check_that_does_not_exist_and_an_id_that_is_none_are_refused() -> None:
     assert "no check nonsense" in live("--only", "nonsense").stderr
-    assert "no subscription id" in live("--subscription", "mine").stderr
+    assert "not a subscription id" in live("--subscription", "mine").stderr
 
 
 def test_the_list_names_every_check_and_its_assumption() -> None:
