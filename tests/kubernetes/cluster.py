@@ -98,11 +98,11 @@ class Cluster:
         return found
 
 
-def until(look: Callable[[], _Found | None], seconds: float = 30.0) -> _Found:
-    """What ``look`` finds, asked again until it finds something."""
+def until(probe: Callable[[], _Found | None], seconds: float = 30.0) -> _Found:
+    """What ``probe`` finds, asked again until it finds something."""
     deadline = time.monotonic() + seconds
     while True:
-        found = look()
+        found = probe()
         if found:
             return found
         assert time.monotonic() < deadline, "nothing happened"

@@ -45,14 +45,14 @@ def pause(seconds: float) -> None:
     time.sleep(max(0.01, seconds * float(os.environ.get("GPUOBS_TIME_SCALE") or 1)))
 
 
-def poll(look: Callable[[], bool], *, what: str, seconds: float, every: float = 10.0) -> None:
-    """Wait until ``look`` is true.
+def poll(probe: Callable[[], bool], *, what: str, seconds: float, every: float = 10.0) -> None:
+    """Wait until ``probe`` is true.
 
     Raises:
         CheckError: it was not within ``seconds`` (of Azure's time).
     """
     for _ in range(max(2, int(seconds / every))):
-        if look():
+        if probe():
             return
         pause(every)
     raise CheckError(f"{what} did not happen within {seconds:.0f} s")

@@ -71,7 +71,7 @@ def test_the_advice_of_a_service_is_followed() -> None:
     assert clock.now() == pytest.approx(42, abs=1)
 
 
-def test_a_kind_of_failure_is_waited_through_only_as_long_as_its_patience() -> None:
+def test_a_kind_of_failure_is_given_up_after_its_own_time() -> None:
     clock = Clock(scale=0)
     with pytest.raises(OperationError) as raised:
         clock.poll(raising(forever(lambda: not_yet(ExitCode.UNREACHABLE))), what="it", within=900)
@@ -88,7 +88,7 @@ def test_what_is_not_waited_for_at_all_is_reported_as_it_is() -> None:
     assert raised.value is error
 
 
-def test_patience_counts_failures_in_a_row() -> None:
+def test_giving_up_counts_failures_in_a_row() -> None:
     clock = Clock(scale=0)
     kinds = [ExitCode.UNREACHABLE, ExitCode.NOT_FOUND] * 25
     clock.poll(raising(not_yet(kind) for kind in kinds), what="it", within=900)
