@@ -14,6 +14,7 @@ from components.grafana_workspace import GrafanaWorkspace
 from contract.messages.drift import PRIVATE_IP_PLACEHOLDER, ObserveRequest
 from contract.messages.grafana import DataSourceRequest
 from contract.messages.private_link import ApprovalRequest
+from contract.messages.survey import Presence
 from infra.arguments import (
     APPROVAL,
     DASHBOARD,
@@ -78,4 +79,5 @@ def _request(
         ),
         data_sources=sources,
         dashboards={DASHBOARD: dashboard_request(dashboard, on)},
+        on_new_grafana=stack.survey.grafana.presence is Presence.ABSENT,
     )

@@ -40,6 +40,10 @@ def observe(request: ObserveRequest, session: Session) -> Observation:
         probes[name] = (source, partial(_data_source, source, request.approval, session, clients))
     for name, dashboard in request.dashboards.items():
         probes[name] = (dashboard, partial(_dashboard, dashboard, clients))
+    if request.on_new_grafana:
+        return Observation(
+            revisions={name: fresh_revision(wanted) for name, (wanted, _) in probes.items()}
+        )
     # A revision for all of them, fetched once.
     if probes:
         _ = session.azure.credential

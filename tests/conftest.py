@@ -1,6 +1,7 @@
 """What all tests share."""
 
 import os
+import signal
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +10,10 @@ import pytest
 from hypothesis import settings
 
 from tests import warm
+
+# A shell starts what runs in the background with SIGINT ignored, and so would be every process that
+# a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 pytest_plugins = ["tests.parts"]
 

@@ -23,6 +23,9 @@ class ObserveRequest(Message):
     approval: ApprovalRequest | None = None
     data_sources: Mapping[str, DataSourceRequest] = Field(default_factory=dict)
     dashboards: Mapping[str, DashboardRequest] = Field(default_factory=dict)
+    on_new_grafana: bool = False
+    """Grafana itself is created in this very update: nothing can be on it yet, and the caller has
+    no role there before the update has assigned one."""
 
 
 class Observation(Message):

@@ -74,6 +74,17 @@ def test_what_does_not_exist_yet_has_a_fresh_revision_each_time_and_is_no_proble
     assert not set(first.values()) & set(second.values())
 
 
+def test_on_a_grafana_created_in_this_update_nothing_is_looked_for_and_nothing_is_a_problem(
+    azure: Azure, operations: Operations
+) -> None:
+    request = asked(azure, on_new_grafana=True)
+    before = azure.calls()
+    found = revisions(operations, request)
+    assert azure.calls() == before
+    assert is_revision_of(found["pyroscope"], source(azure))
+    assert is_revision_of(found["dashboard"], dashboard(azure))
+
+
 def test_a_revision_tells_its_request(azure: Azure, operations: Operations) -> None:
     found = revisions(operations, asked(azure))
     assert is_revision_of(found["pyroscope"], source(azure))

@@ -319,6 +319,14 @@ def test_what_is_observed_is_what_is_applied() -> None:
     assert observed.dashboards["dashboard"] == applied
 
 
+def test_a_grafana_that_this_update_creates_is_not_searched_for_what_cannot_be_there() -> None:
+    new = answers.Azure(answers.NOTHING)
+    run(sections("sandbox"), new, stack="sandbox")
+    there = answers.Azure()
+    dev(azure=there)
+    assert [asked.on_new_grafana for asked in (*new.observed, *there.observed)] == [True, False]
+
+
 def test_the_observation_waits_for_nothing_that_it_is_asked_about() -> None:
     recorded = dev()
     sources = recorded.named(APPROVAL).property_depends_on.get("environment", frozenset())
