@@ -157,4 +157,4 @@ def test_former_spellings_in_a_stack_file_are_said_once_each_with_the_new_ones(
 ) -> None:
     tier, adopt = sorted(upgrade.up["adopting"].diagnostics)
     assert "gpuobs:grafana.dataSources.adopt is now gpuobs:grafana.adopt" in adopt
-    assert "gpuobs:grafana.create.tier is no setting any more" in tier
+    assert "gpuobs:grafana.create.tier is no longer a setting" in tier
