@@ -39,7 +39,8 @@ _guarded: dict[str, bool] = {"on": False, "installed": False}
 
 
 def _refuse_other_addresses(event: str, arguments: tuple[object, ...]) -> None:
-    if not _guarded["on"] or event not in ("socket.connect", "socket.getaddrinfo"):
+    # Empty while the interpreter ends and takes the module's names away.
+    if not _guarded or not _guarded["on"] or event not in ("socket.connect", "socket.getaddrinfo"):
         return
     address = arguments[1] if event == "socket.connect" else arguments[0]
     host = cast("tuple[object, ...]", address)[0] if isinstance(address, tuple) else address
