@@ -6,7 +6,6 @@ Verbs import what they need when they run, so that ``--help`` answers at once.
 import argparse
 import os
 import sys
-import traceback
 from collections.abc import Sequence
 from functools import partial
 
@@ -17,10 +16,9 @@ from gpuobs.dashboard import DASHBOARD
 from gpuobs.profiles import PROFILES
 from gpuobs.statuses import Status, of_operation, of_profile
 from gpuobs.verb import Verb
-from operations.errors import OperationError
+from operations.errors import OperationError, unexpected
 
 PROG = "python -m gpuobs"
-DEBUG_VARIABLE = "GPUOBS_DEBUG"
 
 VERBS = (CHECK, *PROFILES, DASHBOARD)
 
@@ -69,14 +67,7 @@ def _run(arguments: Sequence[str] | None) -> Status:
             "venv .venv`), then pip install -r requirements.txt",
         )
     except Exception as error:
-        if os.environ.get(DEBUG_VARIABLE):
-            traceback.print_exc()
-        text = " ".join(str(error).split())[:300]
-        return _failed(
-            Status.FAILED,
-            f"unexpected {type(error).__name__} in {options.verb.name}: {text}\n"
-            f"  fix: run it again with {DEBUG_VARIABLE}=1 for the traceback, and report it",
-        )
+        return _failed(Status.FAILED, unexpected(error, options.verb.name))
 
 
 def _failed(status: Status, text: str) -> Status:

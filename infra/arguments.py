@@ -312,11 +312,11 @@ def pyroscope_url(address: str) -> str:
 def data_sources(
     stack: Stack,
     workspace: GrafanaWorkspace,
-    metrics: ManagedPrometheus | None,
+    metrics: PrometheusSourceArgs | None,
     endpoint: GrafanaPrivateEndpoint,
     revisions: Revisions,
 ) -> GrafanaDataSourcesArgs:
-    """The sources of profiles and metrics."""
+    """The sources of profiles and, where there are any, of ``metrics``."""
     profiles = pyroscope_source(stack)
     return GrafanaDataSourcesArgs(
         target=grafana_target(workspace),
@@ -327,7 +327,7 @@ def data_sources(
             url=endpoint.private_ip.apply(pyroscope_url),
             endpoint_id=endpoint.approval_id,
         ),
-        prometheus=prometheus_source(stack, metrics),
+        prometheus=metrics,
         adopt=stack.settings.grafana.adopt,
         observed={source: revisions[source] for source in Source if source in revisions} or None,
     )

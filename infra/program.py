@@ -56,9 +56,8 @@ def register(stack: Stack, operations: Operations) -> None:
         "grafana", arguments.grafana(stack, group, prometheus), stack.options()
     )
     wanted = arguments.wanted_dashboard(stack)
-    revisions = observation.revisions(
-        stack, operations, grafana, arguments.prometheus_source(stack, prometheus), wanted
-    )
+    metrics = arguments.prometheus_source(stack, prometheus)
+    revisions = observation.revisions(stack, operations, grafana, metrics, wanted)
     endpoint = GrafanaPrivateEndpoint(
         "private-endpoint",
         arguments.private_endpoint(stack, group, grafana, pyroscope, revisions),
@@ -68,7 +67,7 @@ def register(stack: Stack, operations: Operations) -> None:
     # 4. The data sources: profiles through that endpoint, and metrics.
     sources = GrafanaDataSources(
         "data-sources",
-        arguments.data_sources(stack, grafana, prometheus, endpoint, revisions),
+        arguments.data_sources(stack, grafana, metrics, endpoint, revisions),
         stack.options(depends_on=[grafana], deleted_with=grafana.created),
     )
 

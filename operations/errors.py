@@ -83,12 +83,16 @@ class OperationError(Exception):
 
 def explained(error: Exception, verb: str) -> str:
     """What went wrong in ``verb``, for the person at the terminal."""
-    if isinstance(error, OperationError):
-        return f"error: {error}"
+    happened = error if isinstance(error, OperationError) else unexpected(error, verb)
+    return f"error: {happened}"
+
+
+def unexpected(error: Exception, verb: str) -> str:
+    """What to say of a defect of ours in ``verb``; shows the traceback where it is asked for."""
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
     text = " ".join(str(error).split())[:300]
     return (
-        f"error: unexpected {type(error).__name__} in {verb}: {text}\n"
+        f"unexpected {type(error).__name__} in {verb}: {text}\n"
         f"  fix: run it again with {DEBUG_VARIABLE}=1 for the traceback, and report it"
     )
