@@ -108,7 +108,7 @@ def test_a_missing_pulumi_is_built_from_the_pinned_module_and_kept(
     out, err = capsys.readouterr()
     assert out == f"{target()}\n" * 2
     (call,) = note.read_text().splitlines()
-    assert call.startswith(f"{BUILD.module}: build -trimpath -ldflags ")
+    assert call.startswith(f"{BUILD.module}: build -trimpath -gcflags=all=-dwarf=false -ldflags ")
     assert f"version.Version={BUILD.version}" in call
     assert call.endswith(BUILD.package)
     assert f"building pulumi {BUILD.version}" in err
