@@ -1,7 +1,7 @@
 """``scripts/tools``: a usable tool is found, one that is missing is built once from its pins."""
 
-import stat
 import re
+import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
