@@ -48,6 +48,9 @@ class GrafanaDashboardArgs(Dashboard):
     """Whether to take over a dashboard of the same uid that is not this owner's."""
     observed: pulumi.Input[str] | None = None
     """Revision of the live dashboard; None: drift is not looked for."""
+    moves: bool = False
+    """Whether this owner's dashboard is there under another uid: the new one is made first, and may
+    be refused, before the old one is deleted."""
 
 
 def dashboard_request(wanted: Dashboard, on: Placement) -> DashboardRequest:
@@ -78,7 +81,10 @@ class GrafanaDashboard(pulumi.ComponentResource):
     ) -> None:
         # The document is in the command's request already; twice would double the state.
         super().__init__(
-            self.TYPE, name, component_inputs(args, leave_out={"observed", "dashboard"}), opts
+            self.TYPE,
+            name,
+            component_inputs(args, leave_out={"observed", "moves", "dashboard"}),
+            opts,
         )
         target = args.target
         observed_operation(
@@ -93,13 +99,15 @@ class GrafanaDashboard(pulumi.ComponentResource):
             triggers=[
                 target.workspace_id,
                 args.uid,
+                # Moves in place and keeps its versions; stacks of before have it among these.
                 args.folder.uid if args.folder else "",
                 args.owner.mark().to_json(),
             ],
             opts=pulumi.ResourceOptions(
                 parent=self,
-                # Both have the same uid: deleting the old one last would delete the new one.
-                delete_before_replace=True,
+                ignore_changes=["triggers[2]"],
+                # Where both have the same uid, deleting the old one last would delete the new one.
+                delete_before_replace=not args.moves,
                 # The dashboard goes with its Grafana.
                 deleted_with=deleted_with(opts),
             ),

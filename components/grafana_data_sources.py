@@ -3,9 +3,8 @@
 Grafana's data plane is not in ARM: operations apply and delete them, and no other owner's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import pulumi
@@ -17,14 +16,7 @@ from components.operation import observed_operation
 from components.options import deleted_with
 from contract import grafana
 from contract.messages.base import Verb
-from contract.messages.grafana import DataSourceRequest
-
-
-class Source(StrEnum):
-    """The sources, as observations name them."""
-
-    PYROSCOPE = "pyroscope"
-    PROMETHEUS = "prometheus"
+from contract.messages.grafana import DataSourceRequest, Source
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +85,9 @@ class GrafanaDataSourcesArgs:
     """Whether to take over a source of the same name or uid that is not this owner's."""
     observed: Mapping[str, pulumi.Input[str]] | None = None
     """Revisions by :class:`Source`; None: drift is not looked for."""
+    moves: Collection[Source] = ()
+    """Those of this owner that are there under another uid: the new one is made first, and may be
+    refused, before the old one is deleted; what shows it is changed in between."""
 
 
 def pyroscope_request(source: PyroscopeSource, on: Placement, url: str) -> DataSourceRequest:
@@ -133,7 +128,8 @@ class GrafanaDataSources(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: GrafanaDataSourcesArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"observed"}), opts)
+        inputs = component_inputs(args, leave_out={"observed", "moves"})
+        super().__init__(self.TYPE, name, inputs, opts)
         self._grafana = deleted_with(opts)
         pyroscope, prometheus = args.pyroscope, args.prometheus
         placement = args.target.placement(args.owner, adopt=args.adopt)
@@ -187,8 +183,8 @@ class GrafanaDataSources(pulumi.ComponentResource):
             ],
             opts=pulumi.ResourceOptions(
                 parent=self,
-                # Both have the same uid: deleting the old one last would delete the new one.
-                delete_before_replace=True,
+                # Where both have the same uid, deleting the old one last would delete the new one.
+                delete_before_replace=source not in args.moves,
                 # The sources go with their Grafana.
                 deleted_with=self._grafana,
             ),

@@ -43,6 +43,8 @@ COMPUTE_USAGES_API = "2024-07-01"
 
 RESOURCE_GROUP_API = "2024-03-01"
 RESOURCE_PROVIDER_API = "2021-04-01"
+NOT_REGISTERED = "MissingSubscriptionRegistration"
+"""The error code for a resource whose provider the subscription does not have registered."""
 
 
 def provider_of(resource_type: str) -> str:

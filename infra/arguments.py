@@ -25,7 +25,6 @@ from components.grafana_data_sources import (
     PrometheusSourceArgs,
     PyroscopeSource,
     PyroscopeSourceArgs,
-    Source,
 )
 from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaPrivateEndpointArgs
 from components.grafana_role_assignments import GrafanaRoleArgs, PrincipalArgs
@@ -47,6 +46,8 @@ from components.private_link import ANNOTATIONS, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
 from components.pyroscope_values import DiskArgs
 from contract.agent import PYROSCOPE_PORT
+from contract.messages.grafana import Source
+from contract.messages.survey import DASHBOARD
 from infra.dashboard import dashboard_model
 from infra.preflight import caller_of
 from infra.settings import DEFAULT_OCI_CHART, AzureMonitorWorkspaceSettings, ChartSettings
@@ -56,7 +57,6 @@ Revisions = Mapping[str, pulumi.Output[str]]
 """Of the live objects, by :class:`Source`, :data:`APPROVAL`, :data:`DASHBOARD`; empty where drift
 is not looked for."""
 APPROVAL = "approval"
-DASHBOARD = "dashboard"
 
 # --- the cluster and what runs in it -----------------------------------------------------------
 
@@ -330,6 +330,7 @@ def data_sources(
         prometheus=metrics,
         adopt=stack.settings.grafana.adopt,
         observed={source: revisions[source] for source in Source if source in revisions} or None,
+        moves=[source for source in Source if stack.moves(source)],
     )
 
 
@@ -373,4 +374,5 @@ def dashboard(
         owner=stack.owner,
         adopt=stack.settings.grafana.adopt,
         observed=revisions.get(DASHBOARD),
+        moves=stack.moves(DASHBOARD),
     )

@@ -5,19 +5,17 @@ import pulumi
 from components.grafana_dashboard import Dashboard, dashboard_request
 from components.grafana_data_sources import (
     PrometheusSourceArgs,
-    Source,
     prometheus_request,
     pyroscope_request,
 )
 from components.grafana_target import Placement
 from components.grafana_workspace import GrafanaWorkspace
 from contract.messages.drift import PRIVATE_IP_PLACEHOLDER, ObserveRequest
-from contract.messages.grafana import DataSourceRequest
+from contract.messages.grafana import DataSourceRequest, Source
 from contract.messages.private_link import ApprovalRequest
-from contract.messages.survey import Presence
+from contract.messages.survey import DASHBOARD, Presence
 from infra.arguments import (
     APPROVAL,
-    DASHBOARD,
     Revisions,
     grafana_target,
     pyroscope_source,

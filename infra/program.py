@@ -26,6 +26,8 @@ from infra.stack import Stack
 
 def register(stack: Stack, operations: Operations) -> None:
     """Register the stack's resources and exports; ``operations`` observe what has drifted."""
+    # First of all: a dashboard file that cannot be used is reported before anything is made.
+    wanted = arguments.wanted_dashboard(stack)
     group = _resource_group(stack)
 
     # 0. A cluster, its GPU nodes, and where its metrics go.
@@ -55,7 +57,6 @@ def register(stack: Stack, operations: Operations) -> None:
     grafana = GrafanaWorkspace(
         "grafana", arguments.grafana(stack, group, prometheus), stack.options()
     )
-    wanted = arguments.wanted_dashboard(stack)
     metrics = arguments.prometheus_source(stack, prometheus)
     revisions = observation.revisions(stack, operations, grafana, metrics, wanted)
     endpoint = GrafanaPrivateEndpoint(

@@ -7,6 +7,7 @@ are computed here, once. Looking around is the only thing that happens before th
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 import pulumi
 import pulumi_azure_native as azure_native
@@ -14,23 +15,23 @@ import pulumi_azure_native as azure_native
 from components.grafana_target import OwnerArgs
 from contract.azure import cluster_id, private_link_service_id
 from contract.json import Document
-from contract.messages.survey import Survey, SurveyRequest
+from contract.messages.grafana import Source
+from contract.messages.survey import Survey, SurveyRequest, WantedOnGrafana, WantedSource
 from infra.lookups import Operations, survey
 from infra.names import Names, names_for
-from infra.preflight import ClientConfig, Existing, evaluate, survey_request
+from infra.preflight import (
+    ClientConfig,
+    Existing,
+    evaluate,
+    survey_request,
+    wanted_on_grafana,
+)
 from infra.preflight.request import own_resource_group
-from infra.settings import NamedSource, Settings, load, sections_of, with_current_spellings
+from infra.settings import Settings, load, sections_of, with_current_spellings
+from infra.settings.project_file import PROJECT_FILE, lost_settings
 
 NODE_RESOURCE_GROUP_CHARACTERS = 80
 """Azure's limit for the group that AKS makes for the nodes."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceName:
-    """What a data source is called, to people and to dashboards."""
-
-    name: str
-    uid: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +45,8 @@ class Stack:
     existing: Existing
     request: SurveyRequest
     """What was looked up, with the ARM ids of what exists."""
+    on_grafana: WantedOnGrafana
+    """What goes on Grafana, and what it is called there."""
     survey: Survey
     azure: azure_native.Provider | None
     """For a subscription of the settings' choice; None: the default provider."""
@@ -121,23 +124,23 @@ class Stack:
         return grafana.location if grafana else self.existing.location
 
     @property
-    def pyroscope_source(self) -> SourceName:
+    def pyroscope_source(self) -> WantedSource:
         """The data source of the profiles."""
-        named = self.settings.grafana.data_sources.pyroscope
-        return _source(named, self.names.pyroscope_source)
+        return self.on_grafana.sources[Source.PYROSCOPE]
 
     @property
-    def prometheus_source(self) -> SourceName | None:
+    def prometheus_source(self) -> WantedSource | None:
         """The data source of the metrics, if there are any."""
-        named = self.settings.grafana.data_sources.prometheus
-        if not self.settings.prometheus.has_metrics:
-            return None
-        return _source(named, self.names.prometheus_source)
+        return self.on_grafana.sources.get(Source.PROMETHEUS)
 
     @property
     def owner(self) -> OwnerArgs:
         """Whose the objects on a shared Grafana are."""
         return OwnerArgs(cluster_id=self.cluster_id, project=self.project, stack=self.name)
+
+    def moves(self, what: str) -> bool:
+        """Whether this stack's source or dashboard is on Grafana, under another uid only."""
+        return what in self.survey.on_grafana.moving
 
     def options(
         self,
@@ -164,7 +167,7 @@ def load_stack(operations: Operations) -> Stack:
     project, name = pulumi.get_project(), pulumi.get_stack()
     written = sections_of(pulumi.runtime.config.CONFIG.get(), project)
     sections, former = with_current_spellings(written)
-    for note in former:
+    for note in (*former, *lost_settings(_project_file(), sections)):
         pulumi.log.warn(note)
     secret = [key for key in sections if pulumi.runtime.is_config_secret(f"{project}:{key}")]
     settings = load(sections, secret)
@@ -173,6 +176,9 @@ def load_stack(operations: Operations) -> Stack:
     client = _client_config(azure)
     names = names_for(project, name, client.subscription_id)
     request = survey_request(settings, names, client)
+    owner = OwnerArgs(cluster_id=request.cluster_id or "", project=project, stack=name).mark()
+    on_grafana = wanted_on_grafana(settings, names, owner)
+    request = request.model_copy(update={"on_grafana": on_grafana})
     found = survey(operations, request)
     existing = evaluate(settings, found, request)
     for warning in existing.warnings:
@@ -184,9 +190,18 @@ def load_stack(operations: Operations) -> Stack:
         names=names,
         existing=existing,
         request=request,
+        on_grafana=on_grafana,
         survey=found,
         azure=azure,
     )
+
+
+def _project_file() -> str:
+    """The text of the project file; the engine runs the program in its directory."""
+    try:
+        return Path(PROJECT_FILE).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _client_config(azure: azure_native.Provider | None) -> ClientConfig:
@@ -206,7 +221,3 @@ def _client_config(azure: azure_native.Provider | None) -> ClientConfig:
             "variables, ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID"
         ) from None
     return ClientConfig(found.text("subscriptionId"), found.text("objectId"))
-
-
-def _source(named: NamedSource, default: str) -> SourceName:
-    return SourceName(name=named.name or default, uid=named.uid or default)

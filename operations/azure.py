@@ -39,7 +39,7 @@ _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
 _TOKEN_READ_SECONDS = 10.0
 
-_CHECK_NETWORK = "check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution"
+CHECK_NETWORK = "check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution"
 
 _OCCUPIED = {"ConflictInProcessing", "AnotherOperationInProgress", "RetryableError"}
 """Codes of a 409 that ends by itself: one operation at a time per workspace or network resource."""
@@ -108,16 +108,7 @@ class Azure:
         parameters = {"api-version": api_version}
         parameters |= {f"${key}": value for key, value in query.items()}
         request = HttpRequest("GET", self.arm_url + path, params=parameters)
-        found = Document.parse(self._send(request, action, role_scope or path).text())
-        if not found:
-            raise OperationError(
-                ExitCode.UNREACHABLE,
-                f"Could not {action}: what answered is not Azure Resource Manager.",
-                why="the answer is not a JSON object",
-                fix=_CHECK_NETWORK,
-                transient=True,
-            )
-        return found
+        return _understood(self._send(request, action, role_scope or path), action)
 
     def put(
         self,
@@ -131,11 +122,12 @@ class Azure:
     ) -> None:
         """Write ``body`` to ``path``; Azure may go on working after its answer.
 
+        An answer that is no resource is none: whether Azure has written is then not known.
         ``action``, ``role_scope`` and ``role`` are for errors: see :meth:`get`.
         """
         parameters = {"api-version": api_version}
         request = HttpRequest("PUT", self.arm_url + path, params=parameters, json=body)
-        self._send(request, action, role_scope, role)
+        _understood(self._send(request, action, role_scope, role), action)
 
     def post(self, path: str, api_version: str, action: str, *, role_scope: str, role: str) -> str:
         """Start the long-running operation at ``path``; the URL to :meth:`follow`, if there is one.
@@ -144,6 +136,9 @@ class Azure:
         """
         request = HttpRequest("POST", self.arm_url + path, params={"api-version": api_version})
         started = self._send(request, action, role_scope, role)
+        # Empty or `null` is how services begin an operation.
+        if started.content.strip() not in (b"", b"null"):
+            _understood(started, action)
         return started.headers.get("Azure-AsyncOperation") or ""
 
     def follow(self, operation_url: str, action: str) -> Document:
@@ -153,7 +148,7 @@ class Azure:
             # The bearer token would go with it.
             return Document({})
         request = HttpRequest("GET", operation_url)
-        return Document.parse(self._send(request, action, operation_url).text())
+        return _understood(self._send(request, action, operation_url), action)
 
     def _send(
         self, request: HttpRequest, action: str, scope: str, role: str = "Reader"
@@ -177,6 +172,28 @@ class Azure:
         )
         self._open.callback(client.close)
         return client
+
+
+def _understood(response: HttpResponse, action: str) -> Document:
+    """The answer's JSON object; raises UNREACHABLE (transient) where it is none.
+
+    A page with status 200 comes from a proxy or a sign-in portal, and nothing follows from it.
+    """
+    found = Document.parse(response.content)
+    if not found:
+        raise not_understood(action, "the answer is not a JSON object")
+    return found
+
+
+def not_understood(action: str, why: str) -> OperationError:
+    """The error for an answer that Resource Manager does not give; ``action`` as in errors."""
+    return OperationError(
+        ExitCode.UNREACHABLE,
+        f"Could not {action}: what answered is not Azure Resource Manager.",
+        why=why,
+        fix=CHECK_NETWORK,
+        transient=True,
+    )
 
 
 class _RaiseRefusals(SansIOHTTPPolicy[HttpRequest, HttpResponse]):
@@ -214,7 +231,7 @@ def _azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[No
             ExitCode.UNREACHABLE,
             f"Could not {action}: Azure Resource Manager gave no answer.",
             why=_first_line(str(error)),
-            fix=_CHECK_NETWORK,
+            fix=CHECK_NETWORK,
             transient=True,
         ) from error
     except AzureError as error:

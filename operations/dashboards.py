@@ -4,23 +4,22 @@ Azure Managed Grafana keeps every version of a dashboard with a message; the new
 carries the observed revision, so an edit by hand shows as a newer version without it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from contract.azure import Role
 from contract.grafana import FOLDER_TAG_PREFIX, OWNER_MARK, OWNER_TAG_PREFIX
 from contract.json import Document
 from contract.messages.grafana import AppliedDashboard, DashboardRequest, Deletion
-from operations import ownership
+from operations import folders, ownership
 from operations.clock import say
 from operations.errors import ExitCode, OperationError
-from operations.grafana import Grafana, message_of, segment
+from operations.folders import Folder
+from operations.grafana import Grafana, segment
 from operations.session import Session, is_revision_of, revision_at_end
 
 ROLE = Role.GRAFANA_EDITOR.role_name
 
 _MESSAGE_PREFIX = f"{OWNER_MARK} "
-_GENERAL = "general"
-"""The uid that some releases of Grafana give to no folder; others leave it empty."""
 
 
 def apply(request: DashboardRequest, session: Session) -> AppliedDashboard:
@@ -32,7 +31,7 @@ def apply(request: DashboardRequest, session: Session) -> AppliedDashboard:
     """
     grafana = Grafana(session, request.endpoint, request.workspace_id)
     revision = session.revision_for(request)
-    folder = _Folder(grafana, request)
+    folder = Folder(grafana, request)
     return grafana.when_allowed(
         lambda: _apply(grafana, request, revision, folder), what=f"the dashboard {request.uid}"
     )
@@ -45,20 +44,29 @@ def delete(request: DashboardRequest, session: Session) -> Deletion:
     its Grafana or without, counts as deleted.
     """
     grafana = Grafana(session, request.endpoint, request.workspace_id)
-    deleted = folder_goes = False
+    deleted = False
+    made: set[str] = set()
 
     def attempt() -> Deletion:
         # An attempt may follow one that got half of the way.
-        nonlocal deleted, folder_goes
+        nonlocal deleted
         live = _by_uid(grafana, request.uid)
         if live is not None:
             if not ownership.owns_tags(request.owner, _tags(live)):
                 return _leave_alone(request, live)
-            folder_goes = bool(request.folder_uid) and _folder_tag(request) in _tags(live)
-            _remove(grafana, f"/api/dashboards/uid/{segment(request.uid)}", request.uid)
+            made.update(folders.made_folders(_tags(live)))
+            grafana.request(
+                "DELETE",
+                f"/api/dashboards/uid/{segment(request.uid)}",
+                f"delete the dashboard {request.uid}",
+                ROLE,
+                accept=lambda status: status < 300 or status == 404,
+            )
             deleted = True
-        if folder_goes:
-            _remove_folder_if_empty(grafana, request.folder_uid or "")
+        elif not deleted and request.folder_uid:
+            # A run before may have ended here; the uid is derived from the stack.
+            made.add(request.folder_uid)
+        _remove_folders(grafana, request, made)
         note = "" if deleted else "it is gone already"
         return Deletion(uid=request.uid, deleted=deleted, note=note)
 
@@ -75,23 +83,26 @@ def observed_revision(request: DashboardRequest, grafana: Grafana) -> str | None
     live = _by_uid(grafana, request.uid)
     if live is None or not ownership.owns_tags(request.owner, _tags(live)):
         return None
-    folder = live.text("meta", "folderUid")
-    if (folder if folder != _GENERAL else "") != (request.folder_uid or ""):
+    if not folders.is_in_place(request, live, _tags(live)):
         return None
     revision = _newest_revision(grafana, request.uid)
     return revision if is_revision_of(revision, request) else None
 
 
 def _apply(
-    grafana: Grafana, request: DashboardRequest, revision: str, folder: "_Folder"
+    grafana: Grafana, request: DashboardRequest, revision: str, folder: Folder
 ) -> AppliedDashboard:
     live = _by_uid(grafana, request.uid)
     if live is not None:
         _refuse_unless_ours(request, live)
         if observed_revision(request, grafana) == revision:
             return _answer(grafana, request)
-    folder.ensure()
-    keeps_folder = live is not None and _folder_tag(request) in _tags(live)
+    made = _folders_made(grafana, request, live)
+    folder.settle(
+        made=request.folder_uid in made, now=folders.folder_of(live) if live is not None else ""
+    )
+    if folder.is_new:
+        made.add(folder.uid)
     try:
         grafana.request(
             "POST",
@@ -99,8 +110,8 @@ def _apply(
             f"save the dashboard {request.uid}",
             ROLE,
             body={
-                "dashboard": _marked(request, owns_folder=folder.is_new or keeps_folder),
-                "folderUid": request.folder_uid or "",
+                "dashboard": _marked(request, made_folder=folder.uid if folder.uid in made else ""),
+                "folderUid": folder.uid,
                 # A new one must not overwrite somebody else's of the same title.
                 "overwrite": live is not None,
                 "message": _MESSAGE_PREFIX + revision,
@@ -109,26 +120,57 @@ def _apply(
     except OperationError as error:
         if folder.is_new and not error.transient:
             # Without its dashboard nothing would remember that the folder is ours.
-            _remove_folder_if_empty(grafana, request.folder_uid or "")
+            folders.remove_if_empty(grafana, folder.uid)
         if error.kind is ExitCode.CONFLICT:
             error.fix = (
                 "a dashboard of this title or version is in the folder already: rename it, choose "
                 "another folder (grafana.folder), or run it again"
             )
         raise
+    # It has moved out of them.
+    _remove_folders(grafana, request, made - {folder.uid})
     return _answer(grafana, request)
+
+
+def _folders_made(grafana: Grafana, request: DashboardRequest, live: Document | None) -> set[str]:
+    """The folders that this stack made, by the marks of its dashboards.
+
+    One that is new under this uid follows one under another, whose folder it goes into.
+    """
+    if live is not None:
+        # One that is taken over goes out of its owner's folder.
+        is_ours = ownership.owns_tags(request.owner, _tags(live))
+        return set(folders.made_folders(_tags(live))) if is_ours else set()
+    if not request.folder_uid:
+        return set()
+    return {
+        uid for one in _ours(grafana, request) for uid in folders.made_folders(one.texts("tags"))
+    }
+
+
+def _remove_folders(grafana: Grafana, request: DashboardRequest, made: Collection[str]) -> None:
+    """Delete the folders in ``made``, unless another dashboard of this stack's is in them."""
+    for uid in sorted(made):
+        others = [one for one in _ours(grafana, request) if one.text("uid") != request.uid]
+        if not any(folders.tag_of(uid) in one.texts("tags") for one in others):
+            folders.remove_if_empty(grafana, uid)
+
+
+def _ours(grafana: Grafana, request: DashboardRequest) -> list[Document]:
+    """What a search finds of this stack's dashboards: their uids and tags."""
+    return grafana.get_list(
+        "/api/search",
+        "search for the dashboards of this stack",
+        ROLE,
+        type="dash-db",
+        tag=ownership.owner_tag(request.owner),
+    )
 
 
 def _leave_alone(request: DashboardRequest, live: Document) -> Deletion:
     note = f"the dashboard {request.uid} is left alone: it belongs to {_owner_text(live)}"
     say(f"note: {note}")
     return Deletion(uid=request.uid, deleted=False, note=note)
-
-
-def _remove(grafana: Grafana, path: str, uid: str) -> None:
-    grafana.request(
-        "DELETE", path, f"delete {uid}", ROLE, accept=lambda status: status < 300 or status == 404
-    )
 
 
 def _refuse_unless_ours(request: DashboardRequest, live: Document) -> None:
@@ -143,7 +185,7 @@ def _refuse_unless_ours(request: DashboardRequest, live: Document) -> None:
     raise OperationError(
         ExitCode.CONFLICT,
         f"The dashboard {live.text('dashboard', 'title')!r} (uid {request.uid!r}) exists and "
-        "belongs to somebody else; nothing was changed.",
+        "belongs to somebody else; it stays as it is.",
         why=f"its owner is {_owner_text(live)}",
         fix="choose another uid for this stack (grafana.dashboard.uid), or take it over with "
         "grafana: { adopt: true }",
@@ -151,79 +193,19 @@ def _refuse_unless_ours(request: DashboardRequest, live: Document) -> None:
 
 
 def _owner_text(live: Document) -> str:
-    marks = [tag for tag in _tags(live) if tag.startswith(OWNER_TAG_PREFIX)]
-    if marks:
-        return f"another stack of this program (tag {marks[0]})"
     by = live.text("meta", "updatedBy")
-    return ownership.describe(None) + (f", last saved by {by}" if by else "")
+    return ownership.describe_tags(_tags(live)) + (f", last saved by {by}" if by else "")
 
 
-def _marked(request: DashboardRequest, *, owns_folder: bool) -> Mapping[str, object]:
+def _marked(request: DashboardRequest, *, made_folder: str) -> Mapping[str, object]:
     wanted = Document(request.dashboard)
     foreign = (OWNER_TAG_PREFIX, FOLDER_TAG_PREFIX)
     tags = [tag for tag in wanted.texts("tags") if not tag.startswith(foreign)]
     marks = [OWNER_MARK, ownership.owner_tag(request.owner)]
-    if owns_folder:
-        marks.append(_folder_tag(request))
+    if made_folder:
+        marks.append(folders.tag_of(made_folder))
     tags += [mark for mark in marks if mark not in tags]
     return {**wanted.fields, "id": None, "uid": request.uid, "tags": tags}
-
-
-class _Folder:
-    """The request's folder during one run, which may make it in one attempt, then try again."""
-
-    def __init__(self, grafana: Grafana, request: DashboardRequest) -> None:
-        self._grafana = grafana
-        self._uid = request.folder_uid or ""
-        self._title = request.folder_title or ""
-        self.is_new = False
-        """Whether it was absent when this run first looked."""
-
-    def ensure(self) -> None:
-        """Make the folder if it does not exist."""
-        if not self._uid or self._exists():
-            return
-        if not self._title:
-            raise OperationError(
-                ExitCode.NOT_FOUND,
-                f"The folder with uid {self._uid!r} does not exist in {self._grafana.endpoint}.",
-                fix="make it, or give a title so that it is made",
-            )
-        self.is_new = True
-        response = self._grafana.request(
-            "POST",
-            "/api/folders",
-            f"make the folder {self._title}",
-            ROLE,
-            body={"uid": self._uid, "title": self._title},
-            accept=lambda status: status < 300 or status in (409, 412),
-        )
-        if not response.is_success and not self._exists():
-            self.is_new = False
-            raise OperationError(
-                ExitCode.CONFLICT,
-                f"A folder titled {self._title!r} exists under another uid.",
-                why=message_of(response),
-                fix="choose another folder title (grafana.folder)",
-            )
-
-    def _exists(self) -> bool:
-        path = f"/api/folders/{segment(self._uid)}"
-        return self._grafana.find(path, f"look up the folder {self._uid}", ROLE) is not None
-
-
-def _remove_folder_if_empty(grafana: Grafana, uid: str) -> None:
-    """Deleting a folder deletes what is in it, so it must be known to be empty."""
-    path = f"/api/folders/{segment(uid)}"
-    counts = grafana.find(f"{path}/counts", f"look into the folder {uid}", ROLE)
-    if counts is None:
-        return
-    inside = {kind: counts.integer(kind) or 0 for kind in counts.fields}
-    if any(inside.values()):
-        held = ", ".join(f"{count} {kind}" for kind, count in sorted(inside.items()) if count)
-        say(f"note: the folder {uid} stays: it still holds {held}")
-        return
-    _remove(grafana, path, uid)
 
 
 def _newest_revision(grafana: Grafana, uid: str) -> str:
@@ -244,15 +226,15 @@ def _newest_revision(grafana: Grafana, uid: str) -> str:
 
 
 def _by_uid(grafana: Grafana, uid: str) -> Document | None:
-    return grafana.find(f"/api/dashboards/uid/{segment(uid)}", f"look up the dashboard {uid}", ROLE)
+    action = f"look up the dashboard {uid}"
+    found = grafana.find(f"/api/dashboards/uid/{segment(uid)}", action, ROLE)
+    if found is not None and found.text("dashboard", "uid") != uid:
+        raise grafana.not_understood(action)
+    return found
 
 
 def _tags(live: Document) -> tuple[str, ...]:
     return live.texts("dashboard", "tags")
-
-
-def _folder_tag(request: DashboardRequest) -> str:
-    return f"{FOLDER_TAG_PREFIX}{request.folder_uid}"
 
 
 def _answer(grafana: Grafana, request: DashboardRequest) -> AppliedDashboard:

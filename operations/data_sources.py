@@ -110,15 +110,13 @@ def _apply_once(grafana: Grafana, request: DataSourceRequest, revision: str) -> 
     for found in (live, namesake):
         if found is not None:
             _refuse_unless_ours(request, found)
-    if namesake is not None:
-        # The wanted name under another uid. A uid that dashboards refer to is part of what is
-        # requested, so the source moves.
-        _remove(grafana, namesake.text("uid"))
     kind = _type_there(grafana, request)
-    if live is not None and not (
-        _is_same_type(live.text("type"), request.type)
-        and (live.text("type"), kind) != (PROMETHEUS, AZURE_PROMETHEUS)
-    ):
+    if namesake is not None:
+        if live is None and _moves(request, namesake, kind):
+            live = namesake
+        else:
+            _make_room(grafana, request, namesake)
+    if live is not None and not _keeps_type(request, live, kind):
         # Some majors ignore a new type in an update.
         _remove(grafana, request.uid)
         live = None
@@ -132,10 +130,49 @@ def _apply_once(grafana: Grafana, request: DataSourceRequest, revision: str) -> 
         return
     grafana.request(
         "PUT",
-        f"/api/datasources/uid/{segment(request.uid)}",
+        f"/api/datasources/uid/{segment(live.text('uid'))}",
         f"update the data source {request.name}",
         ROLE,
         body=_body(request, revision, live.text("type")),
+    )
+
+
+def _keeps_type(request: DataSourceRequest, live: Document, kind: str) -> bool:
+    """Whether ``live`` can become what is requested, which here is of type ``kind``."""
+    return _is_same_type(live.text("type"), request.type) and (live.text("type"), kind) != (
+        PROMETHEUS,
+        AZURE_PROMETHEUS,
+    )
+
+
+def _moves(request: DataSourceRequest, namesake: Document, kind: str) -> bool:
+    """Whether the source of the wanted name gets the wanted uid in place.
+
+    Somebody else's does, where it is taken over: Grafana changes a uid in an update (its
+    ``UpdateDataSource``). One of this stack's own is still what its dashboard shows, and goes once
+    that shows the new one.
+    """
+    return not ownership.owns_data_source(request.owner, namesake) and _keeps_type(
+        request, namesake, kind
+    )
+
+
+def _make_room(grafana: Grafana, request: DataSourceRequest, namesake: Document) -> None:
+    """Let the wanted name go from ``namesake``, which has another uid.
+
+    One of this stack's own keeps working under a name of its own until it is deleted.
+    """
+    uid = namesake.text("uid")
+    if not ownership.owns_data_source(request.owner, namesake):
+        _remove(grafana, uid)
+        return
+    kept = {key: value for key, value in namesake.fields.items() if key != "version"}
+    grafana.request(
+        "PUT",
+        f"/api/datasources/uid/{segment(uid)}",
+        f"rename the data source {uid}",
+        ROLE,
+        body={**kept, "name": f"{request.name} ({uid})"},
     )
 
 
@@ -164,7 +201,7 @@ def _refuse_unless_ours(request: DataSourceRequest, found: Document) -> None:
         return
     raise OperationError(
         ExitCode.CONFLICT,
-        f"The data source {label} exists and belongs to somebody else; nothing was changed.",
+        f"The data source {label} exists and belongs to somebody else; it stays as it is.",
         why=f"its owner is {ownership.describe(ownership.owner_of_data_source(found))}",
         fix="choose another name and uid for this stack (grafana.dataSources), or take it over "
         "with grafana: { adopt: true }",
@@ -182,15 +219,19 @@ def _remove(grafana: Grafana, uid: str) -> None:
 
 
 def _by_uid(grafana: Grafana, uid: str) -> Document | None:
-    return grafana.find(
-        f"/api/datasources/uid/{segment(uid)}", f"look up the data source {uid}", ROLE
-    )
+    action = f"look up the data source {uid}"
+    found = grafana.find(f"/api/datasources/uid/{segment(uid)}", action, ROLE)
+    if found is not None and found.text("uid") != uid:
+        raise grafana.not_understood(action)
+    return found
 
 
 def _by_name(grafana: Grafana, name: str) -> Document | None:
-    return grafana.find(
-        f"/api/datasources/name/{segment(name)}", f"look up the data source {name}", ROLE
-    )
+    action = f"look up the data source {name}"
+    found = grafana.find(f"/api/datasources/name/{segment(name)}", action, ROLE)
+    if found is not None and not found.text("uid"):
+        raise grafana.not_understood(action)
+    return found
 
 
 def _body(request: DataSourceRequest, revision: str, kind: str) -> dict[str, object]:

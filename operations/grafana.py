@@ -12,8 +12,8 @@ from urllib.parse import quote
 import httpx
 
 from contract.azure import GRAFANA, GRAFANA_API, grafana_scope
-from contract.json import Document
-from operations.azure import is_absent, parse_id, retry_after
+from contract.json import Document, as_objects, is_list, is_object, parse
+from operations.azure import CHECK_NETWORK, is_absent, parse_id, retry_after
 from operations.errors import ExitCode, OperationError
 from operations.session import Session
 
@@ -54,7 +54,17 @@ class Grafana:
 
     def get(self, path: str, action: str, role: str, **query: str) -> Document:
         """The JSON object at ``path``, which starts with ``/api/``."""
-        return Document.parse(self.request("GET", path, action, role, query=query).content)
+        found = parse(self.request("GET", path, action, role, query=query).content)
+        if not is_object(found):
+            raise self.not_understood(action)
+        return Document(found)
+
+    def get_list(self, path: str, action: str, role: str, **query: str) -> list[Document]:
+        """The JSON objects of the list at ``path``."""
+        found = parse(self.request("GET", path, action, role, query=query).content)
+        if not is_list(found):
+            raise self.not_understood(action)
+        return [Document(one) for one in as_objects(found)]
 
     def find(self, path: str, action: str, role: str) -> Document | None:
         """Like :meth:`get`; None where Grafana says 404."""
@@ -79,7 +89,8 @@ class Grafana:
         """One call, once.
 
         ``action`` completes "could not ..." and ``role`` names what a 401 or 403 lacks. ``accept``
-        says which statuses are answers rather than errors.
+        says which statuses are answers rather than errors. A success that is not JSON is none:
+        something between here and Grafana answered, and nothing is known of what Grafana did.
         """
         try:
             response = self._client.request(
@@ -93,12 +104,27 @@ class Grafana:
                 ExitCode.UNREACHABLE,
                 f"Could not {action}: {self.endpoint} gave no answer.",
                 why=str(error) or type(error).__name__,
-                fix="check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution",
+                fix=CHECK_NETWORK,
                 transient=True,
             ) from error
-        if accept(response.status_code):
-            return response
-        raise self._refused(response, action, role)
+        if not accept(response.status_code):
+            raise self._refused(response, action, role)
+        if response.is_success:
+            answer = parse(response.content)
+            if not (is_object(answer) or is_list(answer)):
+                raise self.not_understood(action)
+        return response
+
+    def not_understood(self, action: str) -> OperationError:
+        """The error for an answer that Grafana does not give."""
+        return OperationError(
+            ExitCode.UNREACHABLE,
+            f"Could not {action}: what answered at {self.endpoint} is not Grafana.",
+            why="the answer is not the JSON that Grafana's API documents; a sign-in page or a "
+            "proxy may be in between",
+            fix=CHECK_NETWORK,
+            transient=True,
+        )
 
     def when_allowed(self, probe: Callable[[], T], *, what: str) -> T:
         """``probe``'s answer, waiting through busy answers and roles that do not count yet.

@@ -53,5 +53,11 @@ def describe(owner: Owner | None) -> str:
     return f"stack {owner.stack!r} of project {owner.project!r} for the cluster {owner.cluster}"
 
 
+def describe_tags(tags: Iterable[str]) -> str:
+    """Whose a dashboard with ``tags`` is, for a person."""
+    marks = [tag for tag in tags if tag.startswith(OWNER_TAG_PREFIX)]
+    return f"another stack of this program (tag {marks[0]})" if marks else describe(None)
+
+
 def _normal(owner: Owner) -> Owner:
     return owner.model_copy(update={"cluster": owner.cluster.lower()})

@@ -14,7 +14,7 @@ from contract.json import Document
 
 
 def login_file(host: str, environment: Mapping[str, str] = os.environ) -> str:
-    """The file with a login for ``host`` that Helm would use; empty if there is none.
+    """The file with a login for ``host`` that Helm would use; empty if there is none, or no host.
 
     Docker's configuration (``DOCKER_CONFIG``, default ``~/.docker``) and Helm's own
     (``HELM_REGISTRY_CONFIG``), whose entries are hosts or URLs.
@@ -23,7 +23,7 @@ def login_file(host: str, environment: Mapping[str, str] = os.environ) -> str:
     docker = Path(environment.get("DOCKER_CONFIG") or home / ".docker")
     helm = environment.get("HELM_REGISTRY_CONFIG") or home / ".config/helm/registry/config.json"
     for file in (docker / "config.json", Path(helm)):
-        if host in _hosts(file):
+        if host and host in _hosts(file):
             return str(file)
     return ""
 

@@ -13,17 +13,18 @@ from functools import partial
 from typing import TypeVar
 
 from contract import azure
-from contract.json import Document
+from contract.json import Document, is_list
 from contract.messages.survey import (
     ClusterFacts,
     GrafanaFacts,
+    OnGrafana,
     PoolFacts,
     Presence,
     Survey,
     SurveyRequest,
     WorkspaceFacts,
 )
-from operations.azure import is_absent, parse_id
+from operations.azure import is_absent, not_understood, parse_id
 from operations.errors import ExitCode, OperationError
 from operations.registry import login_file
 from operations.session import Session
@@ -91,8 +92,9 @@ class _Surveyor:
             partial(self._roles, principal=grafana_facts.principal_id),
             request.workspace_id if grafana_facts.principal_id else None,
         )
+        on_grafana = self._start(self._on_grafana, grafana_facts.endpoint or None)
         caller_roles = _result(roles, None)
-        group_presence, group_location = _result(group, (Presence.NOT_ASKED, ""))
+        group_facts = _result(group, (Presence.NOT_ASKED, ""))
         quota_facts = _result(quota, _Quota())
         workspace_facts = _result(workspace, WorkspaceFacts(presence=Presence.NOT_ASKED))
         reader_roles = _result(readers, None)
@@ -116,11 +118,10 @@ class _Surveyor:
                 }
             ),
             other_collection_rules=_result(other_rules, ()),
-            resource_group=group_presence,
-            resource_group_location=group_location,
-            registry_login_file=login_file(request.chart_registry)
-            if request.chart_registry
-            else "",
+            resource_group=group_facts[0],
+            resource_group_location=group_facts[1],
+            registry_login_file=login_file(request.chart_registry or ""),
+            on_grafana=_result(on_grafana, OnGrafana()),
             may_approve=_result(may_approve, None),
             quota_family=quota_facts.family,
             quota_limit=quota_facts.limit,
@@ -146,19 +147,32 @@ class _Surveyor:
             quiet=True,
         )
 
+    def _resource(self, resource: azure.ResourceId, api_version: str) -> Document:
+        """The resource; an answer that is of something else is not understood."""
+        found = self._get(resource.text, api_version)
+        if found.text("name").lower() != resource.name.lower() or not found.child("properties"):
+            raise not_understood(f"look up {resource.name}", "the answer is not that resource")
+        return found
+
     def _get_all(self, path: str, api_version: str, **query: str) -> list[Document]:
         """All pages of a list."""
         page = self._get(path, api_version, **query)
-        found = list(page.children("value"))
+        found = _entries(page, path)
+        seen: set[str] = set()
+        started = self._session.clock.now()
         while link := page.text("nextLink"):
+            if link in seen or self._session.clock.now() - started > DEADLINE:
+                raise not_understood(f"look up {path}", "its pages do not end")
+            seen.add(link)
             page = self._session.azure.follow(link, f"look up more of {path}")
-            found += page.children("value")
+            found += _entries(page, path)
         return found
 
     def _cluster(self, cluster_id: str) -> ClusterFacts:
         try:
             resource = parse_id(cluster_id, azure.MANAGED_CLUSTER)
-            found = self._get(resource.text, azure.MANAGED_CLUSTER_API)
+            found = self._resource(resource, azure.MANAGED_CLUSTER_API)
+            identity_type = _identity_type(found)
         except OperationError as error:
             return ClusterFacts(presence=_presence(error), detail=error.sentence(), id=cluster_id)
         properties = found.child("properties")
@@ -171,7 +185,7 @@ class _Surveyor:
             or properties.text("kubernetesVersion"),
             power_state=properties.text("powerState", "code"),
             provisioning_state=properties.text("provisioningState"),
-            identity_type=found.text("identity", "type"),
+            identity_type=identity_type,
             principal_id=_principal_of(found),
             metrics_enabled=properties.flag("azureMonitorProfile", "metrics", "enabled"),
             node_resource_group=properties.text("nodeResourceGroup"),
@@ -189,7 +203,7 @@ class _Surveyor:
     def _grafana(self, grafana_id: str) -> GrafanaFacts:
         try:
             resource = parse_id(grafana_id, azure.GRAFANA)
-            found = self._get(resource.text, azure.GRAFANA_API)
+            found = self._resource(resource, azure.GRAFANA_API)
         except OperationError as error:
             return GrafanaFacts(presence=_presence(error), detail=error.sentence(), id=grafana_id)
         properties = found.child("properties")
@@ -206,10 +220,23 @@ class _Surveyor:
             provisioning_state=properties.text("provisioningState"),
         )
 
+    def _on_grafana(self, endpoint: str) -> OnGrafana:
+        """What the stack's objects would meet there; nothing where the caller cannot look."""
+        wanted, workspace = self._request.on_grafana, self._request.grafana_id or ""
+        if wanted is None:
+            return OnGrafana()
+        from operations.grafana import Grafana
+        from operations.on_grafana import look
+
+        try:
+            return look(wanted, Grafana(self._session, endpoint, workspace))
+        except OperationError:
+            return OnGrafana()
+
     def _workspace(self, workspace_id: str) -> WorkspaceFacts:
         try:
             resource = parse_id(workspace_id, azure.MONITOR_WORKSPACE)
-            found = self._get(resource.text, azure.MONITOR_WORKSPACE_API)
+            found = self._resource(resource, azure.MONITOR_WORKSPACE_API)
         except OperationError as error:
             return WorkspaceFacts(
                 presence=_presence(error), detail=error.sentence(), id=workspace_id
@@ -350,6 +377,13 @@ class _Surveyor:
         return f"/subscriptions/{self._subscription}{path}"
 
 
+def _entries(page: Document, path: str) -> list[Document]:
+    """A page's entries; an answer without a list is no page, and not an empty one."""
+    if not is_list(page.value("value")):
+        raise not_understood(f"look up {path}", "the answer holds no list")
+    return list(page.children("value"))
+
+
 def _result(future: "Future[T] | None", default: T) -> T:
     return default if future is None else future.result()
 
@@ -357,10 +391,25 @@ def _result(future: "Future[T] | None", default: T) -> T:
 def _presence(error: OperationError) -> Presence:
     if is_absent(error):
         return Presence.ABSENT
-    if error.kind in (ExitCode.FORBIDDEN, ExitCode.NOT_AUTHENTICATED, ExitCode.NOT_FOUND):
-        # A subscription that is "not found" is one that the caller cannot see.
-        return Presence.FORBIDDEN
-    return Presence.UNREACHABLE
+    if error.service_code == azure.NOT_REGISTERED:
+        return Presence.UNREGISTERED
+    # A subscription that is "not found" is one that the caller cannot see.
+    return {
+        ExitCode.FORBIDDEN: Presence.FORBIDDEN,
+        ExitCode.NOT_FOUND: Presence.FORBIDDEN,
+        ExitCode.NOT_AUTHENTICATED: Presence.UNAUTHENTICATED,
+        ExitCode.UNREACHABLE: Presence.UNREACHABLE,
+        ExitCode.BUSY: Presence.UNREACHABLE,
+    }.get(error.kind, Presence.REFUSED)
+
+
+def _identity_type(cluster: Document) -> str:
+    """Empty for a cluster with a service principal, which then names it."""
+    kind = cluster.text("identity", "type")
+    if not kind and not cluster.text("properties", "servicePrincipalProfile", "clientId"):
+        why = "the answer has neither an identity nor a service principal"
+        raise not_understood(f"look up {cluster.text('name')}", why)
+    return kind
 
 
 def _principal_of(resource: Document) -> str:

@@ -11,7 +11,8 @@ and so on included), without case and without the query. A rule counts the calls
 strikes from the ``from``-th (default 1) for ``count`` calls (default 1, null for ever), and only
 one rule strikes a call, the first. ``then`` is one of
 
-- ``{"status": 503, "headers"?, "body"?}``: answered instead of the service;
+- ``{"status": 503, "headers"?, "body"?}``: answered instead of the service; ``"text"`` in place of
+  ``"body"`` is sent as it is, whether it is JSON or not;
 - ``{"delay": 30}``: the service answers that many simulated seconds later;
 - ``{"drop": "before" | "after"}``: the connection is cut, before or after the service acted;
 - ``{"operation": {"status": "Failed" | "Canceled", "error": {"code", "message"}}}``: the
@@ -181,7 +182,7 @@ def _effect(document: object, where: str) -> Effect:
     if len(kinds) != 1:
         raise FaultPlanError(f"{where} needs exactly one of {', '.join(KINDS)}")
     (kind,) = kinds
-    _only(document, where, kind, *(("headers", "body") if kind == "status" else ()))
+    _only(document, where, kind, *(("headers", "body", "text") if kind == "status" else ()))
     return KINDS[kind](document, where)
 
 
@@ -190,10 +191,13 @@ def _status(document: JsonObject, where: str) -> Effect:
     if not 100 <= status <= 599:
         raise FaultPlanError(f"{where}: status {document['status']!r} is not an HTTP status")
     headers = as_object(document.get("headers"))
+    text = document.get("text")
+    if text is not None and (not isinstance(text, str) or "body" in document):
+        raise FaultPlanError(f"{where}: text is a string, and stands in place of body")
     return Effect(
         status=status,
-        headers=tuple((name, str(text)) for name, text in headers.items()),
-        body=document.get("body"),
+        headers=tuple((name, str(value)) for name, value in headers.items()),
+        body=document.get("body") if text is None else text.encode(),
     )
 
 

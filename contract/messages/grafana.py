@@ -1,11 +1,19 @@
 """What is put on a shared Grafana, and whose it is."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 from typing import Any
 
 from pydantic import Field
 
 from contract.messages.base import Message
+
+
+class Source(StrEnum):
+    """The data sources of a stack, by what they are for."""
+
+    PYROSCOPE = "pyroscope"
+    PROMETHEUS = "prometheus"
 
 
 class Owner(Message):

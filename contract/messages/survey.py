@@ -1,8 +1,31 @@
 """Looking up what exists already: which things, and the facts about each."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 
 from contract.messages.base import Message
+from contract.messages.grafana import Owner
+
+DASHBOARD = "dashboard"
+"""What the dashboard is called among the things on Grafana; the others are :class:`Source`."""
+
+
+class WantedSource(Message):
+    """What a data source of this stack is to be called in Grafana."""
+
+    name: str
+    uid: str
+    type: str
+    """One of :mod:`contract.grafana`."""
+
+
+class WantedOnGrafana(Message):
+    """What this stack puts on a shared Grafana."""
+
+    owner: Owner
+    sources: Mapping[str, WantedSource]
+    """By :class:`contract.messages.grafana.Source`."""
+    dashboard_uid: str
 
 
 class SurveyRequest(Message):
@@ -31,6 +54,8 @@ class SurveyRequest(Message):
     location: str | None = None
     chart_registry: str | None = None
     """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
+    on_grafana: WantedOnGrafana | None = None
+    """What of it would meet others' objects on ``grafana_id``, once that is there."""
 
 
 class Presence(StrEnum):
@@ -39,6 +64,12 @@ class Presence(StrEnum):
     FOUND = "found"
     ABSENT = "absent"
     FORBIDDEN = "forbidden"
+    UNAUTHENTICATED = "unauthenticated"
+    """The caller's token is not accepted: another tenant's, or expired."""
+    UNREGISTERED = "unregistered"
+    """The subscription does not have its resource provider registered."""
+    REFUSED = "refused"
+    """For another reason, which the service states."""
     UNREACHABLE = "unreachable"
     NOT_ASKED = "not-asked"
 
@@ -111,6 +142,32 @@ class WorkspaceFacts(Message):
     """Whether the Grafana identity holds Monitoring Data Reader; None where not knowable."""
 
 
+class InTheWay(Message):
+    """Something on Grafana that has a wanted name or uid and is not this stack's."""
+
+    wanted: str
+    """A source or :data:`DASHBOARD`."""
+    by: str
+    """``uid`` or ``name``."""
+    title: str
+    uid: str
+    whose: str
+    """In words."""
+    provisioned: bool = False
+    """Nobody can change it there."""
+    same_stack: bool = False
+    """Marked by a stack of this name for another cluster: maybe this one, before it moved."""
+
+
+class OnGrafana(Message):
+    """What a shared Grafana holds; nothing where it could not be read."""
+
+    in_the_way: tuple[InTheWay, ...] = ()
+    moving: tuple[str, ...] = ()
+    """What of this stack's is there under another uid than the wanted one only; named as in
+    ``in_the_way``."""
+
+
 class Survey(Message):
     """The answer of ``survey``: facts only; what they mean is :mod:`infra.preflight`'s."""
 
@@ -134,5 +191,6 @@ class Survey(Message):
     cores_per_node: int | None = None
     registry_login_file: str = ""
     """The file on this machine with a login for the chart's registry; empty: none."""
+    on_grafana: OnGrafana = OnGrafana()
     problem: str = ""
     """One sentence where nothing could be asked at all (no credential, no network)."""

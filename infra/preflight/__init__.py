@@ -9,6 +9,14 @@ the resources themselves.
 
 from infra.preflight.caller import caller_of
 from infra.preflight.checks import Existing, evaluate
+from infra.preflight.on_grafana import wanted_on_grafana
 from infra.preflight.request import ClientConfig, survey_request
 
-__all__ = ["ClientConfig", "Existing", "caller_of", "evaluate", "survey_request"]
+__all__ = [
+    "ClientConfig",
+    "Existing",
+    "caller_of",
+    "evaluate",
+    "survey_request",
+    "wanted_on_grafana",
+]

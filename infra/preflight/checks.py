@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from contract.azure import NOT_REGISTERED
 from contract.messages.survey import (
     ClusterFacts,
     GrafanaFacts,
@@ -25,6 +26,8 @@ from infra.preflight.grafana import (
     check_grafana,
     check_workspace,
 )
+from infra.preflight.on_grafana import check_on_grafana
+from infra.preflight.presence import check_complete, check_presence, check_tokens
 from infra.settings import AzureMonitorMetrics, Settings
 
 
@@ -72,6 +75,7 @@ def evaluate(settings: Settings, survey: Survey, request: SurveyRequest) -> Exis
 
 def _findings(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     yield from _identity(survey, request)
+    yield from check_tokens(survey, request)
     yield from _registrations(survey, request)
     yield from _resource_group(settings, survey, request)
     yield from _cluster(settings, survey, request)
@@ -84,23 +88,28 @@ def _findings(settings: Settings, survey: Survey, request: SurveyRequest) -> Ite
 def _cluster(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     cluster, existing = survey.cluster, settings.cluster.existing is not None
     place = Place(f"gpuobs:cluster.{_how(existing)}", "cluster", request.cluster_id or "")
-    if existing and (absence := _absence(place, cluster.presence, cluster.detail)) is not None:
-        yield absence
+    if existing:
+        yield from check_presence(place, cluster.presence, cluster.detail, survey)
     if cluster.presence is Presence.FOUND:
         yield from check_cluster(settings, place, cluster)
         yield from check_private_link(settings, place, survey, request)
         if existing:
+            yield from check_complete(
+                place, location=cluster.location, node_resource_group=cluster.node_resource_group
+            )
             yield from check_metrics(settings, place, cluster, request.workspace_id)
 
 
 def _grafana(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     grafana, existing = survey.grafana, settings.grafana.existing is not None
     place = Place(f"gpuobs:grafana.{_how(existing)}", "Grafana workspace", request.grafana_id or "")
-    if existing and (absence := _absence(place, grafana.presence, grafana.detail)) is not None:
-        yield absence
+    if existing:
+        yield from check_presence(place, grafana.presence, grafana.detail, survey)
     if grafana.presence is Presence.FOUND:
         yield from check_grafana(settings, place, grafana)
+        yield from check_on_grafana(settings, place, survey)
         if existing:
+            yield from check_complete(place, location=grafana.location, endpoint=grafana.endpoint)
             yield from check_caller(place, survey, request)
 
 
@@ -113,9 +122,11 @@ def _workspace(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
         "Azure Monitor workspace",
         request.workspace_id,
     )
-    if (absence := _absence(place, workspace.presence, workspace.detail)) is not None:
-        yield absence
-    elif workspace.presence is Presence.FOUND:
+    yield from check_presence(place, workspace.presence, workspace.detail, survey)
+    if workspace.presence is Presence.FOUND:
+        yield from check_complete(
+            place, location=workspace.location, query_endpoint=workspace.query_endpoint
+        )
         yield from check_workspace(place, survey)
         yield from check_collection(place, survey)
 
@@ -163,7 +174,7 @@ def _registrations(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
         yield Fault(
             path=f"subscription {subscription}",
             rule=f"needs the resource providers {', '.join(survey.unregistered)} registered",
-            why="Azure refuses their resources with MissingSubscriptionRegistration.",
+            why=f"Azure refuses their resources with {NOT_REGISTERED}.",
             fix=lines,
         )
 
@@ -190,10 +201,12 @@ def _resource_group(
             why="without the right to read it nothing can be created in it.",
             fix=f"ask its owner for the role Contributor on group {name}",
         )
-    elif survey.resource_group is Presence.UNREACHABLE:
+    elif survey.resource_group in (Presence.UNREACHABLE, Presence.REFUSED):
         yield Fault(
             path=path,
-            rule="must be readable; Azure did not answer",
+            rule="must be readable; Azure did not answer"
+            if survey.resource_group is Presence.UNREACHABLE
+            else "must be readable; Azure refuses to show it",
             why="whether it exists is not known.",
             fix="check the network and the proxy of this machine, and run it again",
         )
@@ -204,32 +217,6 @@ def _resource_group(
             why="Azure must know where the stack's resources go.",
             fix="write gpuobs:azure: { location: westeurope }, or another region with GPUs",
         )
-
-
-def _absence(place: Place, presence: Presence, detail: str) -> Fault | None:
-    """What to say where a lookup did not find the thing; the three cases need three fixes."""
-    said = f" Azure says: {detail}" if detail else ""
-    if presence is Presence.ABSENT:
-        return place.fault(
-            rule=f"must exist in subscription {place.subscription}; it does not",
-            why=f"everything else builds on it.{said}",
-            fix="check name, resource group and gpuobs:azure.subscriptionId against: az resource "
-            f"list --name {place.name} --subscription {place.subscription} --output table",
-        )
-    if presence is Presence.FORBIDDEN:
-        return place.fault(
-            rule="you must be allowed to read it",
-            why=f"it may exist, but Azure does not show it to you.{said}",
-            fix=f"ask its owner for a role such as Contributor on {place.id}, or sign in as "
-            "somebody who has one (az login)",
-        )
-    if presence is Presence.UNREACHABLE:
-        return place.fault(
-            rule="must be readable; Azure did not answer",
-            why=f"whether it exists is not known.{said}",
-            fix="check the network and the proxy of this machine, and run it again",
-        )
-    return None
 
 
 # --- decisions ---------------------------------------------------------------------------------

@@ -35,6 +35,11 @@ class Place:
         return self.id.split("/")[2]
 
     @property
+    def provider(self) -> str:
+        """The resource provider, e.g. the one of AKS."""
+        return self.id.split("/")[6]
+
+    @property
     def options(self) -> str:
         """The options that name it to ``az``."""
         return (

@@ -38,7 +38,7 @@ CHANGES = {
     "another uid of the dashboard replaces it": Change(
         {"grafana.dashboard.uid": "our-gpus"}, {DASHBOARD: "replace"}
     ),
-    "a folder takes the dashboard in": Change({"grafana.folder": "GPU"}, {DASHBOARD: "replace"}),
+    "a folder takes the dashboard in": Change({"grafana.folder": "GPU"}, {DASHBOARD: "update"}),
     "another title of the folder updates the dashboard": Change(
         {"grafana.folder": "GPU team"}, {DASHBOARD: "update"}
     ),

@@ -106,7 +106,7 @@ def test_a_source_of_another_stack_is_refused_naming_its_owner_and_stays(
 ) -> None:
     outcome = collision.anothers
     assert outcome.status != 0
-    assert "belongs to somebody else; nothing was changed" in outcome.output
+    assert "is somebody else's there" in outcome.output
     assert "its owner is stack 'dev' of project 'gpuobs'" in outcome.output
     assert "/managedclusters/aks-dev" in outcome.output
     assert collision.after == collision.before

@@ -29,7 +29,8 @@ def request_for(azure: Azure, **changes: Any) -> DashboardRequest:
 
 
 def in_folder(azure: Azure, **changes: Any) -> DashboardRequest:
-    return request_for(azure, folder_uid="folder-dev", folder_title="GPU dev", **changes)
+    changes = {"folder_uid": "folder-dev", "folder_title": "GPU dev", **changes}
+    return request_for(azure, **changes)
 
 
 def live(azure: Azure, uid: str = UID) -> JsonObject:
@@ -151,6 +152,40 @@ def test_a_folder_made_for_a_dashboard_that_grafana_refuses_is_taken_away_again(
     assert folders(azure) == []
 
 
+def test_a_folder_of_the_wanted_title_is_used_and_never_renamed_or_deleted(
+    azure: Azure, operations: Operations
+) -> None:
+    azure.in_grafana("POST", "/api/folders", {"uid": "theirs", "title": "GPU dev"})
+    operations.succeed(APPLY, in_folder(azure))
+    assert as_object(live(azure)["meta"])["folderUid"] == "theirs"
+    operations.succeed(APPLY, in_folder(azure, folder_title="GPU"))
+    assert as_object(live(azure)["meta"])["folderTitle"] == "GPU"
+    assert sorted(folders(azure)) == ["folder-dev", "theirs"]
+    operations.succeed(DELETE, in_folder(azure, folder_title="GPU"))
+    assert folders(azure) == ["theirs"]
+
+
+def test_a_folder_that_was_there_under_the_wanted_uid_keeps_its_owners_title(
+    azure: Azure, operations: Operations
+) -> None:
+    azure.in_grafana("POST", "/api/folders", {"uid": "folder-dev", "title": "Team"})
+    request = in_folder(azure)
+    asked = {"dashboards": {"one": request.model_dump(by_alias=True)}}
+    for _ in range(2):
+        revisions = as_object(operations.succeed(Verb.OBSERVE, asked).answer["revisions"])
+        operations.succeed(APPLY, request, observed=as_text(revisions["one"]))
+    assert as_object(live(azure)["meta"])["folderTitle"] == "Team"
+    assert len(versions(azure)) == 1
+
+
+def test_a_folder_of_another_stacks_goes_with_none_that_takes_its_dashboard_over(
+    azure: Azure, operations: Operations
+) -> None:
+    operations.succeed(APPLY, in_folder(azure, owner=OTHER))
+    operations.succeed(APPLY, request_for(azure, adopt=True))
+    assert folders(azure) == ["folder-dev"]
+
+
 def test_a_folder_that_does_not_exist_and_has_no_title_is_named(
     azure: Azure, operations: Operations
 ) -> None:
@@ -243,6 +278,38 @@ def test_a_title_or_version_clash_is_explained(azure: Azure, operations: Operati
     result = operations(APPLY, request)
     assert result.exit_code == ExitCode.CONFLICT
     assert_says(result.stderr, [body["message"], "grafana.folder"])
+
+
+@pytest.mark.parametrize(
+    "text", ["<html>Sign in</html>", "", '"a text"', "null"], ids=["page", "empty", "text", "null"]
+)
+@pytest.mark.parametrize(
+    ("verb", "method", "path"),
+    [
+        (APPLY, "GET", ".*/dashboards/uid/[^/]*"),
+        (APPLY, "GET", ".*/folders/.*"),
+        (APPLY, "POST", ".*/dashboards/db"),
+        (DELETE, "GET", ".*/dashboards/uid/.*"),
+        (DELETE, "GET", ".*/folders/.*"),
+        (DELETE, "GET", ".*/search"),
+        (DELETE, "DELETE", ".*/dashboards/uid/.*"),
+        (DELETE, "DELETE", ".*/folders/.*"),
+    ],
+)
+def test_an_answer_that_is_not_grafanas_is_no_fact_and_no_success(
+    azure: Azure, operations: Operations, verb: Verb, method: str, path: str, text: str
+) -> None:
+    request = in_folder(azure)
+    operations.succeed(APPLY, request)
+    then = {"status": 200, "text": text}
+    azure.fault(method, path, then, service="grafana", count=None)
+    result = operations(verb, request, "--deadline", "20")
+    azure.settings(faults=[])
+    assert result.exit_code == ExitCode.UNREACHABLE, result.stdout + result.stderr
+    assert_says(result.stderr, ["is not Grafana"])
+    operations.succeed(verb, request)
+    assert bool(live(azure).get("dashboard")) is (verb is APPLY)
+    assert folders(azure) == (["folder-dev"] if verb is APPLY else [])
 
 
 @pytest.mark.parametrize("path", [".*/dashboards/uid/.*", ".*/folders/.*"])

@@ -126,13 +126,27 @@ def test_a_prometheus_source_that_grafana_migrated_keeps_its_new_type(
 
 
 @pytest.mark.handles("source-name-taken")
-def test_our_own_source_under_another_uid_moves_to_the_requested_uid(
+def test_our_own_source_under_another_uid_gives_up_its_name_and_answers_until_it_is_deleted(
     azure: Azure, operations: Operations
 ) -> None:
     operations.succeed(APPLY, pyroscope(azure, uid="old-uid"))
     operations.succeed(APPLY, pyroscope(azure))
     assert azure.source("local-pyroscope")["name"] == "local-pyroscope"
-    assert not azure.source("old-uid")
+    former = azure.source("old-uid")
+    assert (former["name"], former["url"]) == ("local-pyroscope (old-uid)", "http://10.1.2.3:4040")
+    assert operations.succeed(DELETE, pyroscope(azure, uid="old-uid")).answer["deleted"] is True
+    assert azure.source("local-pyroscope")
+
+
+@pytest.mark.handles("source-name-taken")
+def test_somebody_elses_source_that_is_taken_over_gets_the_wanted_uid_in_place(
+    azure: Azure, operations: Operations
+) -> None:
+    operations.succeed(APPLY, pyroscope(azure, uid="theirs", owner=OTHER))
+    number = azure.source("theirs")["id"]
+    operations.succeed(APPLY, pyroscope(azure, adopt=True))
+    assert azure.source("local-pyroscope")["id"] == number
+    assert not azure.source("theirs")
 
 
 @pytest.mark.handles("source-name-taken")
@@ -358,6 +372,47 @@ def test_a_grafana_that_keeps_failing_ends_busy_with_its_own_words(
     result = operations(APPLY, request, "--deadline", "60")
     assert result.exit_code == ExitCode.BUSY
     assert_says(result.stderr, ["after 60 s", "database is locked"])
+
+
+@pytest.mark.parametrize(
+    "text", ["<html>Sign in</html>", "", "{}", "null"], ids=["page", "empty", "nothing", "null"]
+)
+@pytest.mark.parametrize(
+    ("verb", "method", "path"),
+    [
+        (APPLY, "GET", ".*/datasources/uid/.*"),
+        (APPLY, "GET", ".*/datasources/name/.*"),
+        (DELETE, "GET", ".*/datasources/uid/.*"),
+    ],
+)
+def test_an_answer_that_is_not_grafanas_is_no_fact_and_no_success(
+    azure: Azure, operations: Operations, verb: Verb, method: str, path: str, text: str
+) -> None:
+    request = pyroscope(azure)
+    if verb is DELETE:
+        operations.succeed(APPLY, request)
+    then = {"status": 200, "text": text}
+    azure.fault(method, path, then, service="grafana", count=None)
+    result = operations(verb, request, "--deadline", "20")
+    azure.settings(faults=[])
+    assert result.exit_code == ExitCode.UNREACHABLE, result.stdout + result.stderr
+    assert_says(result.stderr, ["is not Grafana"])
+    operations.succeed(verb, request)
+    assert bool(azure.source(request.uid)) is (verb is APPLY)
+
+
+@pytest.mark.parametrize(("verb", "method"), [(APPLY, "POST"), (APPLY, "PUT"), (DELETE, "DELETE")])
+@pytest.mark.parametrize("text", ["<html>Sign in</html>", "", "null"])
+def test_a_write_that_something_else_answered_is_repeated(
+    azure: Azure, operations: Operations, verb: Verb, method: str, text: str
+) -> None:
+    if method != "POST":
+        operations.succeed(APPLY, pyroscope(azure, url="http://10.9.9.9:4040"))
+    request = pyroscope(azure)
+    azure.fault(method, ".*/datasources.*", {"status": 200, "text": text}, service="grafana")
+    operations.succeed(verb, request)
+    live = azure.source(request.uid)
+    assert live.get("url") == (request.url if verb is APPLY else None)
 
 
 def test_a_refused_request_is_not_repeated(azure: Azure, operations: Operations) -> None:

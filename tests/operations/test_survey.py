@@ -6,8 +6,17 @@ from typing import Any
 import pytest
 
 from contract.messages.base import Verb
-from contract.messages.survey import Presence, Survey, SurveyRequest
+from contract.messages.grafana import Owner
+from contract.messages.survey import (
+    OnGrafana,
+    Presence,
+    Survey,
+    SurveyRequest,
+    WantedOnGrafana,
+    WantedSource,
+)
 from operations.errors import ExitCode
+from operations.ownership import owner_tag
 from simulator.values import JsonObject, as_object, as_text
 from tests.operations.conftest import (
     CALLER,
@@ -197,8 +206,30 @@ def test_another_subscription_that_we_cannot_see_is_forbidden_rather_than_absent
         ({"status": 403, "body": {"error": {"code": "AuthorizationFailed"}}}, Presence.FORBIDDEN),
         ({"drop": "before"}, Presence.UNREACHABLE),
         ({"status": 503}, Presence.UNREACHABLE),
+        (
+            {"status": 401, "body": {"error": {"code": "InvalidAuthenticationTokenTenant"}}},
+            Presence.UNAUTHENTICATED,
+        ),
+        (
+            {"status": 409, "body": {"error": {"code": "MissingSubscriptionRegistration"}}},
+            Presence.UNREGISTERED,
+        ),
+        ({"status": 400, "body": {"error": {"code": "BadRequest"}}}, Presence.REFUSED),
+        ({"status": 200, "text": "<html>Sign in</html>"}, Presence.UNREACHABLE),
+        ({"status": 200, "text": ""}, Presence.UNREACHABLE),
+        ({"status": 200, "body": {"name": "another", "properties": {}}}, Presence.UNREACHABLE),
     ],
-    ids=["forbidden", "dropped", "unavailable"],
+    ids=[
+        "forbidden",
+        "dropped",
+        "unavailable",
+        "another tenant",
+        "unregistered",
+        "refused",
+        "a page",
+        "empty",
+        "another resource",
+    ],
 )
 @pytest.mark.parametrize("kind", ["managedClusters", "grafana", "accounts"])
 def test_one_lookup_that_fails_leaves_the_others_alone(
@@ -213,6 +244,131 @@ def test_one_lookup_that_fails_leaves_the_others_alone(
     }
     assert facts.pop(kind).presence is presence
     assert {one.presence for one in facts.values()} == {Presence.FOUND}
+
+
+@pytest.mark.parametrize(
+    "text", ["<html>Sign in</html>", "", "{}", '{"value": null}', '{"value": "x"}']
+)
+def test_an_answer_that_is_no_list_is_no_fact(
+    azure: Azure, operations: Operations, text: str
+) -> None:
+    for path in ("permissions", "roleAssignments", "skus", "dataCollectionRuleAssociations"):
+        azure.fault("GET", f".*/{path}", {"status": 200, "text": text}, count=None)
+        found = survey(operations, collection_rule_id=f"{GROUP_ID}/x")
+        if path == "permissions":
+            assert found.may_approve is None
+        elif path == "roleAssignments":
+            assert (found.grafana.roles_known, found.workspace.grafana_may_read) == (False, None)
+        elif path == "skus":
+            assert found.quota_limit is None
+        else:
+            assert found.other_collection_rules == ()
+
+
+def test_pages_that_do_not_end_are_no_fact(azure: Azure, operations: Operations) -> None:
+    url = f"{azure.server.arm_url}{GROUP_ID}/providers/Microsoft.Authorization/permissions"
+    again = {"value": [{"actions": ["*"], "notActions": []}], "nextLink": f"{url}?api-version=1"}
+    azure.fault("GET", ".*/permissions", {"status": 200, "body": again}, count=None)
+    before = azure.calls()
+    assert survey(operations).may_approve is None
+    assert azure.calls() - before < 50
+
+
+def test_a_cluster_without_a_word_on_its_identity_is_not_taken_for_one_with_a_service_principal(
+    azure: Azure, operations: Operations
+) -> None:
+    azure.fault("GET", ".*/managedClusters/[^/]+", {"patch": {"identity": None}}, count=None)
+    assert survey(operations).cluster.presence is Presence.UNREACHABLE
+    secret = {"identity": None, "properties": {"servicePrincipalProfile": {"clientId": CALLER}}}
+    azure.fault("GET", ".*/managedClusters/[^/]+", {"patch": secret}, count=None)
+    found = survey(operations).cluster
+    assert (found.presence, found.identity_type) == (Presence.FOUND, "")
+
+
+# --- on Grafana ----------------------------------------------------------------------------------
+
+OWNER = Owner(cluster=CLUSTER_ID.lower(), project="gpuobs", stack="dev")
+WANTED = WantedOnGrafana(
+    owner=OWNER,
+    sources={
+        "pyroscope": WantedSource(name="profiles", uid="p", type="grafana-pyroscope-datasource"),
+        "prometheus": WantedSource(name="metrics", uid="m", type="prometheus"),
+    },
+    dashboard_uid="gpus",
+)
+
+
+def make(azure: Azure, name: str, uid: str, kind: str, owner: Owner | None) -> None:
+    """A data source, marked with an owner if it has one."""
+    mark = {"gpuobs": {"owner": owner.model_dump(by_alias=True)}} if owner else {}
+    body = {"name": name, "uid": uid, "type": kind, "access": "proxy", "jsonData": mark}
+    azure.in_grafana("POST", "/api/datasources", body)
+
+
+def on_grafana(operations: Operations) -> OnGrafana:
+    return survey(operations, on_grafana=WANTED).on_grafana
+
+
+def test_nothing_is_in_the_way_of_a_stack_whose_names_are_free_or_its_own(
+    azure: Azure, operations: Operations
+) -> None:
+    assert on_grafana(operations) == OnGrafana()
+    make(azure, "profiles", "p", "grafana-pyroscope-datasource", OWNER)
+    assert on_grafana(operations) == OnGrafana()
+
+
+def test_whatever_has_a_wanted_name_or_uid_is_found_with_its_owner(
+    azure: Azure, operations: Operations
+) -> None:
+    prod = OWNER.model_copy(update={"stack": "prod"})
+    make(azure, "profiles", "theirs", "grafana-pyroscope-datasource", prod)
+    make(azure, "else", "m", "prometheus", None)
+    saved = {"dashboard": {"title": "Theirs", "uid": "gpus"}}
+    azure.in_grafana("POST", "/api/dashboards/db", saved)
+    found = on_grafana(operations).in_the_way
+    assert [(one.wanted, one.by, one.title, one.uid) for one in found] == [
+        ("pyroscope", "name", "profiles", "theirs"),
+        ("prometheus", "uid", "else", "m"),
+        ("dashboard", "uid", "Theirs", "gpus"),
+    ]
+    assert "stack 'prod'" in found[0].whose
+    assert "made by hand" in found[1].whose
+    assert "made by hand" in found[2].whose
+    assert not any(one.same_stack for one in found)
+
+
+def test_a_stack_of_this_name_for_another_cluster_may_be_this_one_before_it_moved(
+    azure: Azure, operations: Operations
+) -> None:
+    former = OWNER.model_copy(update={"cluster": f"{OWNER.cluster}-before"})
+    make(azure, "profiles", "p", "grafana-pyroscope-datasource", former)
+    saved = {"dashboard": {"title": "Ours", "uid": "gpus", "tags": [owner_tag(former)]}}
+    azure.in_grafana("POST", "/api/dashboards/db", saved)
+    found = on_grafana(operations).in_the_way
+    assert [(one.wanted, one.same_stack) for one in found] == [
+        ("pyroscope", True),
+        ("dashboard", True),
+    ]
+
+
+def test_what_is_there_under_another_uid_only_moves(azure: Azure, operations: Operations) -> None:
+    make(azure, "profiles", "old", "grafana-pyroscope-datasource", OWNER)
+    make(azure, "metrics", "old-too", "grafana-azureprometheus-datasource", OWNER)
+    saved = {"dashboard": {"title": "Ours", "uid": "old", "tags": [owner_tag(OWNER)]}}
+    azure.in_grafana("POST", "/api/dashboards/db", saved)
+    assert on_grafana(operations).moving == ("pyroscope", "prometheus", "dashboard")
+    make(azure, "profiles (2)", "p", "grafana-pyroscope-datasource", OWNER)
+    assert on_grafana(operations).moving == ("prometheus", "dashboard")
+
+
+@pytest.mark.parametrize(
+    "then", [{"status": 403}, {"status": 200, "text": "<html>Sign in</html>"}, {"drop": "before"}]
+)
+def test_a_grafana_that_cannot_be_read_is_no_reason_to_stop(
+    azure: Azure, operations: Operations, then: JsonObject
+) -> None:
+    azure.fault("GET", ".*/api/.*", then, service="grafana", count=None)
+    assert on_grafana(operations) == OnGrafana()
 
 
 def test_a_busy_service_is_asked_again(azure: Azure, operations: Operations) -> None:

@@ -12,7 +12,6 @@ from components.grafana_data_sources import (
     GrafanaDataSourcesArgs,
     PrometheusSourceArgs,
     PyroscopeSourceArgs,
-    Source,
 )
 from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaPrivateEndpointArgs
 from components.grafana_role_assignments import GrafanaRoleArgs, PrincipalArgs
@@ -25,7 +24,7 @@ from components.grafana_workspace import (
 )
 from contract.choices import GrafanaRole, PrincipalType
 from contract.messages.base import Verb, command_line
-from contract.messages.grafana import DataSourceRequest
+from contract.messages.grafana import DataSourceRequest, Source
 from tests.unit import answers
 from tests.unit.recording import Recorded, record
 

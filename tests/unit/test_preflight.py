@@ -358,9 +358,13 @@ def test_other_rules_are_asked_for_only_where_the_stack_makes_one() -> None:
         (Presence.ABSENT, "does not"),
         (Presence.FORBIDDEN, "allowed to read"),
         (Presence.UNREACHABLE, "did not answer"),
+        (Presence.UNREGISTERED, "az provider register --namespace Microsoft."),
+        (Presence.REFUSED, "Azure refuses to show it"),
     ],
 )
-def test_absent_forbidden_and_unreachable_are_distinguished(presence: Presence, words: str) -> None:
+def test_each_reason_why_something_is_not_seen_keeps_its_own_words(
+    presence: Presence, words: str
+) -> None:
     survey = Survey(
         subscription_id=SUBSCRIPTION,
         cluster=ClusterFacts(presence=presence, detail="the service's words"),
@@ -375,6 +379,53 @@ def test_absent_forbidden_and_unreachable_are_distinguished(presence: Presence, 
     assert "the service's words" in found[0]
     assert "grafana-dev" in found[1]
     assert "amw-dev" in found[2]
+
+
+def test_a_provider_that_is_not_registered_is_said_once_and_not_as_silence() -> None:
+    survey = Survey(
+        subscription_id=SUBSCRIPTION,
+        unregistered=("Microsoft.Dashboard",),
+        cluster=CLUSTER,
+        grafana=GrafanaFacts(presence=Presence.UNREGISTERED),
+        workspace=WORKSPACE,
+    )
+    text = fault(survey)
+    assert "az provider register --namespace Microsoft.Dashboard" in text
+    assert "did not answer" not in text
+
+
+def test_another_tenants_token_is_said_once_with_the_tenant_to_sign_in_to() -> None:
+    tenant = "99999999-9999-4999-8999-999999999999"
+    said = (
+        "Could not look up aks-dev: Azure does not accept the token "
+        "(InvalidAuthenticationTokenTenant: The access token is from the wrong issuer. It must "
+        f"match the tenant 'https://sts.windows.net/{tenant}/' associated with this subscription.)"
+    )
+    refused = Presence.UNAUTHENTICATED
+    survey = Survey(
+        cluster=ClusterFacts(presence=refused, detail=said),
+        grafana=GrafanaFacts(presence=refused, detail=said),
+        workspace=WorkspaceFacts(presence=refused, detail=said),
+    )
+    text = fault(survey)
+    assert f"az login --tenant {tenant}" in text
+    assert "role" not in text
+
+
+@pytest.mark.parametrize(
+    ("survey", "words"),
+    [
+        (with_cluster(location=""), "state its location"),
+        (with_cluster(location="", node_resource_group=""), "location and node resource group"),
+        (with_grafana(endpoint=""), "state its endpoint"),
+        (
+            with_facts(workspace=WORKSPACE.model_copy(update={"query_endpoint": ""})),
+            "state its query endpoint",
+        ),
+    ],
+)
+def test_nothing_empty_is_passed_on(survey: Survey, words: str) -> None:
+    assert words in fault(survey)
 
 
 @pytest.mark.handles("cluster-stopped")
