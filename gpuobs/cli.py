@@ -11,6 +11,7 @@ from functools import partial
 
 from flamegraphs.errors import FlameGraphError
 from flamegraphs.terminal import complain
+from gpuobs import VERSION
 from gpuobs.check import CHECK
 from gpuobs.dashboard import DASHBOARD
 from gpuobs.profiles import PROFILES
@@ -90,6 +91,9 @@ def parser(prog: str = PROG, width: int | None = None) -> argparse.ArgumentParse
         epilog=_epilog(),
         formatter_class=formatter,
         allow_abbrev=False,
+    )
+    top.add_argument(
+        "--version", action="version", version=f"gpuobs {VERSION}", help="show the version and exit"
     )
     verbs = top.add_subparsers(
         prog=prog, dest="name", required=True, metavar="VERB", help=argparse.SUPPRESS

@@ -2,7 +2,7 @@
 
 EXAMPLES: tuple[tuple[str, str], ...] = (
     (
-        "Spot nodes that come and go with the work",
+        "Spot nodes that scale with the workload",
         """\
 gpuobs:gpuPool:
   autoscaling: { min: 0, max: 4 }

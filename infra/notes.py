@@ -12,7 +12,7 @@ RECORDED = (
     "recorded. cuMemAllocAsync, cuMemHostAlloc and cuMemCreate (PyTorch's expandable segments) are "
     "not.",
     "The first profile of a process may lack symbols: run the workload once more.",
-    "Leave the dashboard's refresh off while you read a flame graph: a refresh folds it up again.",
+    "Leave the dashboard's refresh off while you read a flame graph: a refresh collapses it.",
 )
 EPHEMERAL = (
     "Profiles are kept in Pyroscope's pod and are gone when it restarts; "

@@ -33,7 +33,7 @@ _COMPATIBILITY = """\
 The agent sends profiles in an encoding of OpenTelemetry whose fields moved between versions. A
 server of another encoding accepts every push and stores nothing readable: no error anywhere, and an
 empty flame graph. So versions outside this table are refused; `allowIncompatibleServer: true` in
-section `pyroscope` deploys them all the same.
+section `pyroscope` deploys them anyway.
 """
 
 _OWNED = """\

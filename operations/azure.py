@@ -189,7 +189,7 @@ def not_understood(action: str, why: str) -> OperationError:
     """The error for an answer that Resource Manager does not give; ``action`` as in errors."""
     return OperationError(
         ExitCode.UNREACHABLE,
-        f"Could not {action}: what answered is not Azure Resource Manager.",
+        f"Could not {action}: the answer is not from Azure Resource Manager.",
         why=why,
         fix=CHECK_NETWORK,
         transient=True,
@@ -229,7 +229,7 @@ def _azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[No
     except (ServiceRequestError, ServiceResponseError) as error:
         raise OperationError(
             ExitCode.UNREACHABLE,
-            f"Could not {action}: Azure Resource Manager gave no answer.",
+            f"Could not {action}: Azure Resource Manager did not respond.",
             why=_first_line(str(error)),
             fix=CHECK_NETWORK,
             transient=True,

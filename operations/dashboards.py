@@ -168,7 +168,7 @@ def _ours(grafana: Grafana, request: DashboardRequest) -> list[Document]:
 
 
 def _leave_alone(request: DashboardRequest, live: Document) -> Deletion:
-    note = f"the dashboard {request.uid} is left alone: it belongs to {_owner_text(live)}"
+    note = f"the dashboard {request.uid} is not deleted: it belongs to {_owner_text(live)}"
     say(f"note: {note}")
     return Deletion(uid=request.uid, deleted=False, note=note)
 

@@ -182,7 +182,7 @@ def _delete(grafana: Grafana, request: DataSourceRequest) -> Deletion:
         return Deletion(uid=request.uid, deleted=False, note="it is gone already")
     if not ownership.owns_data_source(request.owner, live):
         owner = ownership.describe(ownership.owner_of_data_source(live))
-        note = f"the data source {request.uid} is left alone: it belongs to {owner}"
+        note = f"the data source {request.uid} is not deleted: it belongs to {owner}"
         say(f"note: {note}")
         return Deletion(uid=request.uid, deleted=False, note=note)
     _remove(grafana, request.uid)

@@ -102,7 +102,7 @@ class Grafana:
         except httpx.TransportError as error:
             raise OperationError(
                 ExitCode.UNREACHABLE,
-                f"Could not {action}: {self.endpoint} gave no answer.",
+                f"Could not {action}: {self.endpoint} did not respond.",
                 why=str(error) or type(error).__name__,
                 fix=CHECK_NETWORK,
                 transient=True,

@@ -86,7 +86,7 @@ def read(stack: str = "", *, instead: str = "") -> StackOutputs:
     except subprocess.TimeoutExpired as error:
         raise OperationError(
             ExitCode.UNREACHABLE,
-            f"`{shlex.join(command)}` gave no answer in {_SECONDS} seconds.",
+            f"`{shlex.join(command)}` did not respond within {_SECONDS} seconds.",
             fix="check the network and Pulumi's backend: `pulumi whoami --verbose`",
         ) from error
     if done.returncode:

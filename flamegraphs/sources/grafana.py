@@ -23,7 +23,7 @@ def server(endpoint: str, data_source: str) -> Server:
         url=f"{endpoint.rstrip('/')}/api/datasources/proxy/uid/{quote(data_source, safe='')}",
         name=f"Pyroscope (data source {data_source} of {endpoint.rstrip('/')})",
         unreachable_hint=(
-            "See that Grafana's address and the data source's uid are right, and that Grafana's "
+            "Check that Grafana's address and the data source's uid are right, and that Grafana's "
             "managed private endpoint to Pyroscope is approved."
         ),
         forbidden_hint=(

@@ -130,14 +130,14 @@ def _resolve(api: "_Api", query: Query, now: datetime) -> list[_Type]:
     if wanted := _matching(recent, query.profile_type):
         raise NoSamplesError(
             f"{api.name} has profiles of type {wanted[0].id}, but none from {query.window}. "
-            "Widen the window with --from, and see that the workload allocated GPU memory in it."
+            "Widen the window with --from, and check that the workload allocated GPU memory in it."
         )
     known = ", ".join(sorted({t.id for t in [*here, *recent]})) or "none at all"
     what = query.profile_type or f"GPU memory allocations ({SAMPLE_TYPE} in {SAMPLE_UNIT})"
     raise TypeAbsentError(
         f"{api.name} has no profile type for {what}; it has {known}. Either nothing allocated GPU "
         "memory while the agent ran, or the agent's profiles do not reach the server: look at the "
-        "agent's log, and see that the server's version speaks the agent's protocol."
+        "agent's log, and check that the server's version speaks the agent's protocol."
     )
 
 

@@ -72,12 +72,12 @@ def _check_existing(
         yield place.fault(
             rule=f"must run Grafana 12 or later; it runs {live}",
             why="the dashboard's flame graph needs Grafana 11.6.",
-            fix=f"{upgrade} (there is no way back)",
+            fix=f"{upgrade} (a downgrade is not possible)",
         )
     elif live is not None and live < OLDEST_CURRENT_MAJOR_VERSION:
         yield (
             f"Grafana workspace {place.name} runs major version {live}, which Azure has retired; "
-            f"to upgrade, with no way back: {upgrade}"
+            f"to upgrade (a downgrade is not possible): {upgrade}"
         )
 
 

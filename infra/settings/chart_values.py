@@ -275,7 +275,7 @@ def _server_configuration(configuration: Mapping[str, object]) -> Iterator[RuleV
             yield RuleViolation(
                 fields=(f"{at}.{key}",),
                 rule="a top-level configuration key of Pyroscope 1.15",
-                why="the server stops at a key that it does not know, and restarts for ever.",
+                why="the server stops at a key that it does not know, and restarts endlessly.",
                 fix=fix,
             )
     if configuration.get("multitenancy_enabled") not in (None, False):
@@ -303,7 +303,7 @@ def _server_configuration(configuration: Mapping[str, object]) -> Iterator[RuleV
                 yield RuleViolation(
                     fields=(path,),
                     rule="a configuration key of Pyroscope 1.15",
-                    why="the server stops at a key that it does not know, and restarts for ever.",
+                    why="the server stops at a key that it does not know, and restarts endlessly.",
                     fix=f"leave it out: the server's only such key is `{RETENTION}`",
                 )
 

@@ -166,7 +166,7 @@ class PrivateLinkSettings(Section):
                 fields=("autoApproval", "visibility"),
                 at="autoApproval",
                 rule='auto-approval works only with visibility ["*"]',
-                why="the connection would wait for an approval all the same.",
+                why="the connection would wait for an approval anyway.",
                 fix="leave `visibility` out, or leave `autoApproval` out",
             )
         if len(self.addresses) > (count := self.address_count or 1):

@@ -248,7 +248,7 @@ PrivateLinkName = Annotated[
         pattern=r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,78}[A-Za-z0-9_])?",
         rule="a Private Link Service's name: 1 to 80 letters, digits, `_.-`, a letter or digit "
         "first, a letter, digit or `_` last",
-        why="the AKS cloud controller would retry for ever and the private link never appear.",
+        why="the AKS cloud controller would retry endlessly and the private link never appear.",
         fix="shorten it, or leave it out for a name derived from the stack",
     ),
 ]

@@ -217,7 +217,7 @@ def test_deleting_leaves_another_stacks_dashboard_and_its_folder_alone(
     before = live(azure)
     result = operations.succeed(DELETE, in_folder(azure))
     assert result.answer["deleted"] is False
-    assert_says(result.stderr, ["left alone", owner_tag(OTHER)])
+    assert_says(result.stderr, ["is not deleted", owner_tag(OTHER)])
     assert live(azure) == before
     assert folders(azure) == ["folder-dev"]
 

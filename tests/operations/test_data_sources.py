@@ -245,7 +245,7 @@ def test_deleting_leaves_somebody_elses_source_alone_and_says_so(
     before = azure.source("local-pyroscope")
     result = operations.succeed(DELETE, pyroscope(azure))
     assert result.answer["deleted"] is False
-    assert_says(result.stderr, ["left alone", "prod" if owner else "made by hand"])
+    assert_says(result.stderr, ["is not deleted", "prod" if owner else "made by hand"])
     assert azure.source("local-pyroscope") == before
 
 

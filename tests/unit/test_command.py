@@ -12,7 +12,7 @@ import pytest
 
 from flamegraphs import errors
 from flamegraphs.errors import FlameGraphError
-from gpuobs import cli, reference
+from gpuobs import VERSION, cli, reference
 from gpuobs.statuses import Status, of_operation, of_profile
 from gpuobs.verb import Verb
 from operations.errors import ExitCode, OperationError
@@ -69,6 +69,13 @@ def test_the_documentation_shows_the_help_of_every_verb() -> None:
     assert reference.PAGE.read_text(encoding="utf-8") == page
     for name in NAMES:
         assert reference.help_text(name, "--help").rstrip() in page
+
+
+def test_the_command_says_its_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        cli.main(["--version"])
+    assert left.value.code == Status.DONE
+    assert capsys.readouterr().out == f"gpuobs {VERSION}\n"
 
 
 def test_help_imports_nothing_that_a_verb_alone_needs() -> None:

@@ -6,6 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from setuptools import find_packages
+from setuptools.config.expand import read_attr
+
+from gpuobs import VERSION
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -21,3 +24,9 @@ def test_every_room_of_the_product_is_installed_and_nothing_else() -> None:
     rooms = {name.partition(".")[0] for name in find_packages(str(ROOT), include=include)}
     others = {"scripts", "simulator", "tests", "tools"}
     assert rooms == {folder.parent.name for folder in ROOT.glob("*/__init__.py")} - others
+
+
+def test_the_version_is_stated_once_and_read_from_there() -> None:
+    assert "version" in PROJECT["project"]["dynamic"]
+    attribute = PROJECT["tool"]["setuptools"]["dynamic"]["version"]["attr"]
+    assert read_attr(attribute, root_dir=ROOT) == VERSION

@@ -72,3 +72,21 @@ def test_no_room_spells_the_namespace_of_the_agent() -> None:
         if path != ROOT / "contract" / "agent.py":
             code = re.sub(r'"""(?s:.*?)"""', "", path.read_text())
             assert not literal.search(code), path
+
+
+OTHER_MEANINGS = {
+    "components/grafana_data_sources.py": "the name of the source in observations",
+    "gpuobs/dashboard.py": "the source's key in the stack's output dataSourceUids",
+    "infra/names.py": "the first part of a default name",
+    "infra/program.py": "the component's name, and the source's key in dataSourceUids",
+}
+"""Where the word that is also the type of Grafana's own Prometheus source means something else."""
+
+
+def test_the_type_of_grafanas_own_prometheus_source_is_spelled_in_one_file() -> None:
+    word = f'"{grafana.PROMETHEUS}"'
+    found = {str(path.relative_to(ROOT)) for path in product_files() if word in path.read_text()}
+    assert found == {"contract/grafana.py", *OTHER_MEANINGS}
+    of_a_type = re.compile(rf"(?i)type\w*[\"')\]]*\s*(:|=|==|!=|,|in|not in)\s*[\[({{]*{word}")
+    for path in OTHER_MEANINGS:
+        assert not of_a_type.search((ROOT / path).read_text()), path
