@@ -140,8 +140,13 @@ def running(home: Home) -> Azure | None:
     return azure if azure.answers else None
 
 
-def start(home: Home, latency: float) -> Azure:
+def start(home: Home, latency: float, python: Path | None = None) -> Azure:
     """The simulated Azure of ``home``, started if it does not run.
+
+    Args:
+        home: whose.
+        latency: wall seconds for one simulated second.
+        python: what runs it; None: the Python that runs this.
 
     Raises:
         SessionError: it did not start; with what it said.
@@ -154,7 +159,7 @@ def start(home: Home, latency: float) -> Azure:
     log = home.azure / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [sys.executable, "-m", "simulator.keeper", str(home.path), str(latency)],
+            [python or sys.executable, "-m", "simulator.keeper", str(home.path), str(latency)],
             cwd=CHECKOUT,
             stdin=subprocess.DEVNULL,
             stdout=output,

@@ -28,6 +28,8 @@ PLUGINS: Final = {
     "kubernetes": "simulator.plugins.kubernetes.provider",
 }
 LANGUAGE_HOST: Final = "simulator.plugins.language"
+_KEY: Final = re.compile(r"^(?:encryptionsalt|secretsprovider|encryptedkey):.*$", re.MULTILINE)
+"""What the engine writes into a stack file about the key of its secrets."""
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,7 @@ class Project:
         program: Path = CHECKOUT,
         stack_files: Path | None = None,
         chart: str | None = None,
+        secrets_provider: str | None = None,
     ) -> None:
         """See the class.
 
@@ -99,7 +102,9 @@ class Project:
             stack_files: folder that the stack files are copied from; None: the program's.
             chart: folder, from the program's, of a chart that takes the place of the public one in
                 stack files that name none.
+            secrets_provider: see :class:`simulator.session.Options`.
         """
+        self._secrets_provider = secrets_provider
         self._chart = chart
         self._home = home
         self._pulumi = pulumi
@@ -145,6 +150,8 @@ class Project:
             if any((states / f"{stack}.json{end}").exists() for end in ("", ".gz")):
                 continue
             command = [str(self._pulumi), "stack", "init", "--no-select", stack]
+            if self._secrets_provider is not None:
+                command += ["--secrets-provider", self._secrets_provider]
             answer = subprocess.run(
                 command,
                 cwd=self._home.project,
@@ -157,7 +164,7 @@ class Project:
             )
             if answer.returncode != 0:
                 raise SessionError(f"cannot initialise stack {stack!r}:\n{answer.stdout.strip()}")
-            self._keep_salt(stack)
+            self._keep_key(stack)
 
     def _write_launchers(self) -> None:
         folder = self._home.path / "plugins"
@@ -214,9 +221,10 @@ class Project:
         )
 
     def _copy_stack_files(self) -> None:
-        """Copy the stack files, each with the salt that its stack has here.
+        """Copy the stack files, each with the key of its stack here.
 
-        The engine writes a salt into every stack file without one; a copy takes it.
+        The engine writes a key (a passphrase's salt) into every stack file without one; a copy
+        takes it.
         """
         wanted = {file.name for file in self._own_stack_files()}
         for file in self._home.project.glob("Pulumi.*.yaml"):
@@ -226,19 +234,19 @@ class Project:
             text = file.read_text()
             if self._chart is not None:
                 text = with_chart(text, self._chart)
-            if not re.search(r"^encryptionsalt:", text, re.MULTILINE):
-                salt = self._salt_file(_stack_of(file))
-                if salt.exists():
-                    text = f"{salt.read_text().strip()}\n{text}"
+            if not _KEY.search(text):
+                key = self._key_file(_stack_of(file))
+                if key.exists():
+                    text = f"{key.read_text().strip()}\n{text}"
             _write(self._home.project / file.name, text)
 
-    def _keep_salt(self, stack: str) -> None:
+    def _keep_key(self, stack: str) -> None:
         copy = (self._home.project / f"Pulumi.{stack}.yaml").read_text()
-        salt = re.search(r"^encryptionsalt:.*$", copy, re.MULTILINE)
-        if salt is not None:
-            _write(self._salt_file(stack), salt.group(0) + "\n")
+        lines = [line.group(0) for line in _KEY.finditer(copy)]
+        if lines:
+            _write(self._key_file(stack), "\n".join(lines) + "\n")
 
-    def _salt_file(self, stack: str) -> Path:
+    def _key_file(self, stack: str) -> Path:
         return self._home.path / "salts" / f"{stack}.yaml"
 
 

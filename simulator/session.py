@@ -48,10 +48,13 @@ class Options:
     """Use an installed language host and command plugin where there are some."""
     real_kubernetes: bool = False
     python: Path | None = None
-    """What starts plugins and programs, in a virtual environment or a folder like one; None: the
-    Python that runs this, and for a program its own environment where it has one."""
+    """What starts Azure, plugins and programs, in a virtual environment or a folder like one; None:
+    the Python that runs this, and for a program its own environment where it has one."""
     program: Path = CHECKOUT
     stack_files: Path | None = None
+    secrets_provider: str | None = None
+    """Who keeps the key of the stacks' secrets, as ``pulumi stack init`` takes it; None: it is made
+    from a passphrase."""
 
     @classmethod
     def from_environment(cls, *, real_kubernetes: bool = False) -> "Options":
@@ -86,7 +89,7 @@ def open_azure(home: Home, options: Options) -> Azure:
         SessionError: it cannot start, or the fault plan is wrong.
     """
     _choose_kubernetes(home, options)
-    azure = start(home, options.latency)
+    azure = start(home, options.latency, options.python)
     settings: JsonObject = {"latency": options.latency}
     if options.faults is not None:
         try:
@@ -134,6 +137,7 @@ def prepare(home: Home, options: Options) -> Session:
             stack_files=options.stack_files,
             # A real Helm needs a chart that can be had without leaving this machine.
             chart=CHART if options.real_kubernetes else None,
+            secrets_provider=options.secrets_provider,
         )
         project.prepare()
         environment = _environment(azure, project, home, options)

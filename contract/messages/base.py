@@ -10,7 +10,12 @@ class Message(BaseModel):
     """A request or an answer: camelCase JSON, closed, immutable."""
 
     model_config = ConfigDict(
-        alias_generator=to_camel, extra="forbid", frozen=True, populate_by_name=True
+        alias_generator=to_camel,
+        extra="forbid",
+        frozen=True,
+        populate_by_name=True,
+        # A model inside another is never validated by itself.
+        defer_build=True,
     )
 
     def to_json(self) -> str:

@@ -59,6 +59,7 @@ class Section(BaseModel):
         extra="forbid",
         frozen=True,
         populate_by_name=True,
+        defer_build=True,
     )
 
     @classmethod

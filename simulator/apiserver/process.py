@@ -174,7 +174,12 @@ class ApiServer:
         return self._replace("token-review.json", json.dumps(config))
 
     async def _spawn(self, name: str, command: list[str]) -> None:
-        environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(self._folder)}
+        environment = {
+            "PATH": os.environ.get("PATH", os.defpath),
+            "HOME": str(self._folder),
+            # Go's garbage collection, at its default of 100, is a quarter of what a start costs.
+            "GOGC": "400",
+        }
         with (self._folder / f"{name}.log").open("ab") as log:
             self._children[name] = await asyncio.create_subprocess_exec(
                 *command,

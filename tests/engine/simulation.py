@@ -16,8 +16,13 @@ import yaml
 from simulator import session
 from simulator.home import Home
 from simulator.session import Options
-from simulator.values import JsonObject, as_list, as_number, as_object, as_objects, as_text
+from simulator.values import JsonObject, as_list, as_number, as_object, as_objects, as_text, dig
+from tests import warm
+from tests.engine import initial_stacks
 
+STACK_TYPE = "pulumi:pulumi:Stack"
+SECRET = "4dabf18193072939515e22adb298388d"  # noqa: S105
+"""The key under which the state marks a value as secret (Pulumi, ``resource.SecretSig``)."""
 SAME = frozenset({"same", "read", "refresh", "read-discard", "discard"})
 """Operations that change nothing."""
 
@@ -102,13 +107,16 @@ class Simulation:
 
     def __init__(self, home: Home, options: Options) -> None:
         self.home = home
-        self._options = options
-        self._session = session.prepare(home, options)
         self._extra: dict[str, str] = {}
         if options.python is not None:
-            shells = str(options.python.parent.with_name("sh"))
-            path = self._session.environment["PATH"]
-            self._extra["PATH"] = os.pathsep.join([shells, path])
+            options = replace(options, secrets_provider=warm.keys.PROVIDER)
+        self._options = options
+        self._session = session.prepare(home, options)
+        self._project = as_text(as_object(_yaml(options.program / "Pulumi.yaml")).get("name"))
+        if options.python is not None:
+            folder = options.python.parents[1]
+            self._extra["PATH"] = os.pathsep.join([str(folder / "sh"), self.environment["PATH"]])
+            self._extra |= warm.keys.environment((folder / warm.KEYS).read_text())
 
     @property
     def environment(self) -> dict[str, str]:
@@ -164,16 +172,20 @@ class Simulation:
 
     def outputs(self, stack: str = "dev") -> JsonObject:
         """The stack's outputs, secrets shown."""
+        for resource in self.state(stack):
+            if resource["type"] == STACK_TYPE and SECRET not in json.dumps(resource):
+                return as_object(resource.get("outputs"))
         found = self.pulumi("stack", "output", "--json", "--show-secrets", "--stack", stack)
         assert found.ok, found.output
         return as_object(json.loads(found.output))
 
     def state(self, stack: str = "dev") -> list[JsonObject]:
-        """The resources in state, secrets encrypted."""
-        found = self.pulumi("stack", "export", "--stack", stack)
-        assert found.ok, found.output
-        deployment = as_object(as_object(json.loads(found.output)).get("deployment"))
-        return as_objects(deployment.get("resources"))
+        """The resources in state, secrets encrypted.
+
+        As the backend keeps it: what ``pulumi stack export`` shows, without starting it.
+        """
+        text = initial_stacks.state_file(self.home, self._project, stack).read_text()
+        return as_objects(dig(json.loads(text), "checkpoint", "latest", "resources"))
 
     def pulumi(self, *arguments: str) -> Outcome:
         """Any pulumi command; the stacks are there, and their files as they are now."""
@@ -182,8 +194,13 @@ class Simulation:
         return Outcome(answer.returncode, answer.stdout + answer.stderr)
 
     def _prepare(self) -> None:
+        files = (self._options.stack_files or self._options.program).glob("Pulumi.*.yaml")
+        provider = self._options.secrets_provider or ""
+        stacks = [(self._project, file.name.split(".", 1)[1][:-5], provider) for file in files]
+        missing = initial_stacks.copy(self.home, stacks)
         self._session.project.prepare()
         self._session.project.initialise_stacks(self.environment)
+        initial_stacks.keep(self.home, missing)
 
     def run(self, *command: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         """Run any command inside the session, in the checkout."""
@@ -266,13 +283,17 @@ class Simulation:
         assert folder is not None
         target = folder / f"Pulumi.{stack}.yaml"
         source = self._options.program / f"Pulumi.{like}.yaml" if like else target
-        document = as_object(yaml.safe_load(source.read_text())) if source.exists() else {}
+        document = as_object(_yaml(source)) if source.exists() else {}
         config = as_object(document.setdefault("config", {}))
         for path, value in (edits or {}).items():
             section, *keys = path.split(".")
             _edit(config, [f"gpuobs:{section}", *keys], value)
         target.write_text(yaml.safe_dump(document, sort_keys=False))
         return target
+
+
+def _yaml(file: Path) -> object:
+    return yaml.safe_load(file.read_text())
 
 
 def _edit(document: JsonObject, keys: Sequence[str], value: object) -> None:

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from simulator.values import JsonObject, as_object
+from simulator.values import JsonObject
 from tests.engine.portal import Portal
-from tests.engine.simulation import Outcome, Simulation
+from tests.engine.simulation import Simulation
 from tests.parts import PARTS
-from tests.simulator.azure import CLUSTER, Kubernetes
+from tests.simulator.azure import Kubernetes
 
 pytestmark = [pytest.mark.engine, pytest.mark.as_shipped]
 
 ACCESS_TOKEN = re.compile(r"eyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}")
 ADDRESS = re.compile(r'(?:inet_addr\("|inet_pton\(AF_INET6, ")([^"]+)"')
-PASSWORD = "correct-horse-battery"  # noqa: S105 - nobody's
 PROXY = "http://192.0.2.1:3128"
 """An address that nobody has: whoever asked it would be seen in the trace."""
 
@@ -43,15 +42,13 @@ class Life:
     """The state, as exported and as the backend's files hold it."""
     inputs: list[JsonObject]
     """Of the commands, secrets shown."""
-    rotated: Outcome
-    encrypted: Outcome
     destroy: Watched
 
 
 @pytest.fixture(scope="module")
 def life(sim: Simulation, person: Portal, tmp_path_factory: pytest.TempPathFactory) -> Life:
     folder = tmp_path_factory.mktemp("trace")
-    user, admin = Kubernetes(person), Kubernetes(person, user="Admin")
+    tokens = [Kubernetes(person, user=user).token for user in ("User", "Admin")]
     up = watched(sim, folder / "up", "up")
     stored = sim.pulumi("stack", "export", "--stack", "dev").output + files_below(
         sim.home.path / "state"
@@ -59,13 +56,7 @@ def life(sim: Simulation, person: Portal, tmp_path_factory: pytest.TempPathFacto
     shown = sim.pulumi("stack", "export", "--show-secrets", "--stack", "dev").output
     resources = yaml.safe_load(shown)["deployment"]["resources"]
     inputs = [one["inputs"] for one in resources if one["type"] == "command:local:Command"]
-    assert person.call("POST", f"{CLUSTER}/rotateClusterCertificates").status_code == 202
-    renewed = Kubernetes(person).token
-    assert renewed != user.token
-    rotated = sim.up()
-    encrypted = with_an_encrypted_tag(sim)
-    destroy = watched(sim, folder / "destroy", "destroy")
-    return Life([user.token, admin.token, renewed], up, stored, inputs, rotated, encrypted, destroy)
+    return Life(tokens, up, stored, inputs, destroy=watched(sim, folder / "destroy", "destroy"))
 
 
 def watched(sim: Simulation, trace: Path, command: str) -> Watched:
@@ -89,22 +80,6 @@ def files_below(folder: Path) -> str:
     return "".join(
         file.read_text(errors="replace") for file in sorted(folder.rglob("*")) if file.is_file()
     )
-
-
-def with_an_encrypted_tag(sim: Simulation) -> Outcome:
-    """Preview with a value in the stack file as `pulumi config set --secret --path` writes it."""
-    written = sim.pulumi(
-        *("config", "set", "--secret", "--path", "gpuobs:azure.tags.password", PASSWORD),
-        *("--stack", "dev"),
-    )
-    assert written.ok, written.output
-    document = yaml.safe_load((sim.home.project / "Pulumi.dev.yaml").read_text())
-    value = document["config"]["gpuobs:azure"]["tags"]["password"]
-    assert list(value) == ["secure"]
-    sim.stack_file("dev", {"azure.tags.password": value})
-    outcome = sim.preview("dev", check=False)
-    sim.stack_file("dev", {"azure": None}, like="dev")
-    return outcome
 
 
 def test_state_holds_no_token_and_no_kubeconfig_in_plain_text(life: Life) -> None:
@@ -139,83 +114,3 @@ def test_up_and_destroy_call_nothing_beyond_loopback_not_even_a_proxy(life: Life
     called = set(ADDRESS.findall(life.up.trace + life.destroy.trace))
     assert "127.0.0.1" in called
     assert called <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
-
-
-@pytest.mark.handles("kubeconfig-rotates")
-def test_another_kubeconfig_of_the_same_cluster_replaces_and_changes_nothing(life: Life) -> None:
-    assert life.rotated.ops() == {}
-    assert [str(step) for step in life.rotated.steps if "replace" in step.op] == []
-    assert life.rotated.step("cluster-kubernetes").op == "update"
-
-
-@pytest.mark.handles("secret-in-section")
-def test_an_encrypted_value_in_a_section_is_refused_and_not_shown(life: Life) -> None:
-    assert life.encrypted.status != 0
-    assert "no encrypted value (`secure:`) in a section" in life.encrypted.output
-    assert PASSWORD not in life.encrypted.output
-    assert "Traceback" not in life.encrypted.output
-
-
-# --- a cluster with Entra ID ---------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Entra:
-    """A stack on a cluster that gives no static tokens."""
-
-    up: Outcome
-    again: Outcome
-    decrypted: str
-    """Its state, secrets shown."""
-    destroy: Outcome
-
-
-@pytest.fixture(scope="module")
-def entra(sim: Simulation, person: Portal, life: Life) -> Entra:
-    del life
-    cluster = person.get(CLUSTER.replace("dev", "prod"))
-    properties = {
-        **as_object(cluster["properties"]),
-        "aadProfile": {"managed": True},
-        "disableLocalAccounts": True,
-    }
-    body = {key: cluster[key] for key in ("location", "identity", "sku")}
-    body["properties"] = {key: value for key, value in properties.items() if key not in COMPUTED}
-    person.put(CLUSTER.replace("dev", "prod"), body)
-    existing = {"name": "aks-prod", "resourceGroup": "rg-prod"}
-    sim.stack_file("prod", {"cluster.existing": existing}, like="dev")
-    up = sim.up("prod")
-    shown = sim.pulumi("stack", "export", "--show-secrets", "--stack", "prod").output
-    return Entra(up, sim.up("prod"), shown, sim.destroy("prod"))
-
-
-COMPUTED = frozenset(
-    {
-        "provisioningState",
-        "powerState",
-        "fqdn",
-        "azurePortalFQDN",
-        "privateFQDN",
-        "currentKubernetesVersion",
-        "maxAgentPools",
-        "identityProfile",
-        "resourceUID",
-    }
-)
-
-
-@pytest.mark.handles("local-accounts-disabled")
-def test_a_cluster_with_entra_id_works_without_kubelogin(entra: Entra) -> None:
-    assert entra.up.ok
-    assert entra.again.ops() == {}
-    assert entra.destroy.ok
-
-
-@pytest.mark.handles("local-accounts-disabled")
-def test_a_cluster_with_entra_id_has_no_token_in_state_not_even_an_encrypted_one(
-    entra: Entra,
-) -> None:
-    assert "kube-token" in entra.decrypted
-    assert "kubelogin" not in entra.decrypted
-    assert ACCESS_TOKEN.search(entra.decrypted) is None
-    assert "token:" not in entra.decrypted

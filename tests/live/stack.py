@@ -28,6 +28,8 @@ class ThrowAwayStack:
     """Section to its value, as in a stack file."""
     say: Callable[[str], None]
     environment: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
+    secrets_provider: str = "passphrase"
+    """Who keeps the key of the state's secrets, as ``pulumi stack init`` takes it."""
 
     def prepare(self) -> None:
         """Write the project and initialise the stack.
@@ -39,7 +41,7 @@ class ThrowAwayStack:
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         (self._project / "Pulumi.yaml").write_text(yaml.safe_dump(self._project_file()))
         self._write_stack_file()
-        answer = self._pulumi("stack", "init", STACK)
+        answer = self._pulumi("stack", "init", STACK, "--secrets-provider", self.secrets_provider)
         if answer.status and "already exists" not in answer.output:
             raise RuntimeError(answer.output)
 

@@ -17,6 +17,7 @@ from tests.live.false_worlds import FALSE_WORLDS, TRUE_WORLDS, rule
 from tests.live.run import Record, examine, run
 from tests.live.stack import ThrowAwayStack
 from tests.live.world import Options, World
+from tests.warm import keys
 
 pytestmark = pytest.mark.engine
 
@@ -45,7 +46,9 @@ def both(sim: Simulation, inside: Path) -> Iterator[Both]:
         grafana_major="13",
     )
     found = Both(Record())
-    stack = ThrowAwayStack(options.folder, options.settings(), found.said.append)
+    stack = ThrowAwayStack(
+        options.folder, options.settings(), found.said.append, secrets_provider=keys.PROVIDER
+    )
     world = World(options, stack)
     other_caller = _other_caller(sim, world)
     before = stable(sim.inspect())

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from setuptools import find_packages
-from setuptools.config.expand import read_attr
 
 from gpuobs import VERSION
 
@@ -28,5 +27,5 @@ def test_every_room_of_the_product_is_installed_and_nothing_else() -> None:
 
 def test_the_version_is_stated_once_and_read_from_there() -> None:
     assert "version" in PROJECT["project"]["dynamic"]
-    attribute = PROJECT["tool"]["setuptools"]["dynamic"]["version"]["attr"]
-    assert read_attr(attribute, root_dir=ROOT) == VERSION
+    module, _, name = PROJECT["tool"]["setuptools"]["dynamic"]["version"]["attr"].partition(".")
+    assert getattr(import_module(module), name) == VERSION

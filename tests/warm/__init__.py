@@ -6,6 +6,8 @@ worth of packages, and that is most of what an engine test costs. :func:`interpr
 like a virtual environment's, whose ``bin/python`` is :mod:`tests.warm.client`: it hands its
 arguments, directory, environment and standard streams to :mod:`tests.warm.server`, which forks.
 
+The stacks of such tests have their key from :mod:`tests.warm.keys`.
+
 Every start has the modules as they are right after import: what an earlier run did to them it did
 in a process of its own, which is gone. A program outside the checkout imports its own modules.
 
@@ -23,8 +25,11 @@ from shlex import quote
 from typing import Final
 
 from simulator.home import CHECKOUT
+from tests.warm import keys
 
 START_SECONDS: Final = 120.0
+KEYS: Final = "keys"
+"""The file with the key service's URL, beside the folder ``bin``."""
 _HERE: Final = Path(__file__).parent
 
 
@@ -33,7 +38,7 @@ def interpreter(folder: Path) -> Generator[Path]:
     """While it lasts there is a warm Python in ``folder``; its path, in a folder ``bin``.
 
     Beside ``bin`` is a folder ``sh`` with an ``sh`` that runs ``operations/run`` with the warm
-    Python, and anything else as the system's.
+    Python, and anything else as the system's; and a file with the URL of a key service.
     """
     address = folder / "socket"
     server = subprocess.Popen(
@@ -57,7 +62,9 @@ def interpreter(folder: Path) -> Generator[Path]:
             f"  shift\n  PYTHONPATH={checkout}\n  export PYTHONPATH\n"
             f'  exec {client} -m operations "$@"\nfi\nexec /bin/sh "$@"',
         )
-        yield python
+        with keys.key_service() as url:
+            (folder / KEYS).write_text(url)
+            yield python
     finally:
         server.terminate()
         server.wait(timeout=30)

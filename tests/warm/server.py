@@ -19,6 +19,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final, NoReturn, TextIO, cast
 
+from pydantic import BaseModel
+
 from simulator.home import CHECKOUT
 
 # The stubs go before the SDK: they stand in for its packages while they are imported.
@@ -28,9 +30,26 @@ PLUGINS: Final = (
     "simulator.plugins.command",
     "simulator.plugins.azure_native.provider",
     "simulator.plugins.kubernetes.provider",
+    "simulator.server",
     "infra.program",
     "operations.__main__",
 )
+
+LATER: Final = (
+    "anyio",
+    "azure.core.rest._requests_basic",
+    "azure.identity._credentials.app_service",
+    "azure.identity._internal.msal_managed_identity_client",
+    "cryptography.hazmat.backends.openssl.backend",
+    "encodings.utf_8_sig",
+    "h11",
+    "httpcore",
+    "pulumi_azure_native:authorization.RoleAssignment",
+    "pulumi_azure_native:kubernetesconfiguration.Extension",
+    "pulumi_azure_native:resources.ResourceGroup",
+    "pulumi_kubernetes:meta.v1.ObjectMetaArgs",
+)
+"""What those import only when they use it; the SDKs' modules are loaded by a class of theirs."""
 
 ROOMS: Final = frozenset(
     {
@@ -200,13 +219,22 @@ def _forget_the_checkout() -> None:
             del sys.modules[name]
 
 
+def _build_models(above: type[BaseModel]) -> None:
+    """Build the validators of our models, which else wait for their first use."""
+    for model in above.__subclasses__():
+        if model.__module__.partition(".")[0] in ROOMS:
+            model.model_rebuild()
+        _build_models(model)
+
+
 def main() -> None:
     """Import everything, then serve ``python -m tests.warm.server SOCKET``."""
-    for name in PLUGINS:
-        importlib.import_module(name)
+    for name in (*PLUGINS, *LATER):
+        pkgutil.resolve_name(name)
     for found in pkgutil.iter_modules([str(CHECKOUT / "operations")]):
         if found.name != "__main__":
             importlib.import_module(f"operations.{found.name}")
+    _build_models(BaseModel)
     assert threading.active_count() == 1, threading.enumerate()
     address = Path(sys.argv[1])
     # What a job starts with its own Python starts warm, too.
