@@ -11,7 +11,7 @@ from typing import Final
 
 from simulator.arm import roles
 from simulator.arm.api import ArmService
-from simulator.arm.ids import group_id
+from simulator.arm.ids import SUBSCRIPTION_ID, group_id
 from simulator.arm.subscription import NAMESPACES
 from simulator.clock import Clock, timestamp
 from simulator.http import Request
@@ -19,7 +19,6 @@ from simulator.identity import sign
 from simulator.values import JsonObject, as_object, as_text
 from simulator.world import Principal, Resource, World
 
-SUBSCRIPTION_ID: Final = "11111111-1111-4111-8111-111111111111"
 CALLER_ID: Final = "22222222-2222-4222-8222-222222222222"
 LOCATION: Final = "westeurope"
 

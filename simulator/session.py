@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from simulator import seed
 from simulator.apiserver import provision
+from simulator.arm.ids import SUBSCRIPTION_ID
 from simulator.home import CHECKOUT, Azure, Home, SessionError, start
 from simulator.project import Plugins, Project
 from simulator.values import JsonObject, as_list, as_object
@@ -157,7 +157,7 @@ def _environment(azure: Azure, project: Project, home: Home, options: Options) -
         "SIM_LATENCY": latency,
         "GPUOBS_TIME_SCALE": latency,
         "NO_PROXY": "127.0.0.1,localhost",
-        "ARM_SUBSCRIPTION_ID": seed.SUBSCRIPTION_ID,
+        "ARM_SUBSCRIPTION_ID": SUBSCRIPTION_ID,
         "ARM_USE_MSI": "true",
     }
 

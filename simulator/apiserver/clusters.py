@@ -16,7 +16,8 @@ from typing import Final
 
 from simulator.apiserver.client import KubernetesClient
 from simulator.apiserver.mirror import Mirror
-from simulator.apiserver.process import ApiServer, ApiServerError, Certificate, Programs
+from simulator.apiserver.process import ApiServer, ApiServerError, Certificate
+from simulator.apiserver.provision import Programs
 from simulator.http import Request
 from simulator.world import World
 

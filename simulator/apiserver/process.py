@@ -21,6 +21,8 @@ import aiohttp
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from simulator.apiserver.provision import Programs
+
 START_SECONDS = 60
 """Wall seconds that the API server may take to become ready; it takes three to ten."""
 
@@ -29,14 +31,6 @@ STOP_SECONDS = 10
 
 class ApiServerError(Exception):
     """etcd or kube-apiserver did not start, or died; the message says which and why."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Programs:
-    """The two programs; ``scripts/tools kubernetes`` provides them."""
-
-    kube_apiserver: Path
-    etcd: Path
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,15 +4,23 @@ A home is one or the other for good: objects of the one are unknown to the other
 """
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from simulator.apiserver.process import Programs
 from simulator.values import as_object, as_text
 from tools.provide import ETCD, KUBE_APISERVER, provide
 
 FILE: Final = "api-servers.json"
 """In the server's folder: the programs; only where the API servers are real."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Programs:
+    """The two programs; ``scripts/tools kubernetes`` provides them."""
+
+    kube_apiserver: Path
+    etcd: Path
 
 
 def is_real(folder: Path) -> bool:

@@ -4,6 +4,10 @@ Ids are compared without case everywhere in Azure; :class:`ResourceId` keeps the
 """
 
 from dataclasses import dataclass
+from typing import Final
+
+SUBSCRIPTION_ID: Final = "11111111-1111-4111-8111-111111111111"
+"""The one there is at first (:mod:`simulator.seed`)."""
 
 
 @dataclass(frozen=True)

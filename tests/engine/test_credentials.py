@@ -95,6 +95,8 @@ def entra(sim: Simulation, person: Portal, life: Life) -> Entra:
     person.put(CLUSTER.replace("dev", "prod"), body)
     existing = {"name": "aks-prod", "resourceGroup": "rg-prod"}
     sim.stack_file("prod", {"cluster.existing": existing}, like="dev")
+    # With names of its own: the stack dev is up on the same Grafana.
+    sim.stack_file("prod", {"grafana.dataSources": None, "grafana.dashboard": None})
     up = sim.up("prod")
     shown = sim.pulumi("stack", "export", "--show-secrets", "--stack", "prod").output
     return Entra(up, sim.up("prod"), shown, sim.destroy("prod"))
