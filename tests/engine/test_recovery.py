@@ -191,7 +191,7 @@ def from_a_bare_clone(sim: Simulation, folder: Path) -> Outcome:
         (no_python / name).chmod(0o755)
     options = Options(latency=0.0, installed_plugins=False, program=clone, stack_files=clone)
     there = Simulation(Home(sim.home.path), options)
-    environment = there.environment
+    environment = {**sim.environment, **there.environment}  # the first has the stack's key
     path = os.pathsep.join([str(sim.home.bin), str(no_python), environment["PATH"]])
     done = subprocess.run(
         ["pulumi", "destroy", "--yes", "--skip-preview", "--stack", "dev", "--non-interactive"],
