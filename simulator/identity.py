@@ -95,16 +95,24 @@ def sign(world: World, claims: JsonObject) -> str:
 
 def principal_of(world: World, request: Request, audiences: Collection[str]) -> str | None:
     """The object id that the request's bearer token names; None if the token is not good here."""
+    claims = claims_of(world, request)
+    if is_expired(claims) or as_text(claims.get("aud")).rstrip("/") not in audiences:
+        return None
+    return as_text(claims.get("oid")) or None
+
+
+def claims_of(world: World, request: Request) -> JsonObject:
+    """What the request's bearer token says; nothing if this world did not sign it."""
     head, _, rest = request.bearer.partition(".")
     body, _, signature = rest.partition(".")
     if not signature or not hmac.compare_digest(signature, _signature(world, f"{head}.{body}")):
-        return None
-    claims = as_object(json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))))
-    if as_number(claims.get("exp")) < time.time():
-        return None
-    if as_text(claims.get("aud")).rstrip("/") not in audiences:
-        return None
-    return as_text(claims.get("oid")) or None
+        return {}
+    return as_object(json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4))))
+
+
+def is_expired(claims: JsonObject) -> bool:
+    """Whether the token with these claims is not good any more."""
+    return as_number(claims.get("exp")) < time.time()
 
 
 def _encode(value: JsonObject) -> str:

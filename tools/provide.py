@@ -1,8 +1,11 @@
-"""Provides the tools that ``scripts/tools`` names: installed ones, or built from their Go modules.
+"""Provides the tools that ``scripts/tools`` names: installed ones, or made here.
 
-Built tools go to a cache of the user's, not of the clone, in a folder named after the version and
+Most are built from their Go modules; the Azure CLI is installed from its packages.
+
+Made tools go to a cache of the user's, not of the clone, in a folder named after the version and
 the pins, so two clones share them and a changed pin never uses an old build. What is
-built is pinned by ``tools/<module>/go.mod`` and ``go.sum``. Nothing is downloaded ready-made.
+built is pinned by ``tools/<module>/go.mod`` and ``go.sum``, what is installed by
+``tools/<module>/requirements.txt``. No program is downloaded ready-made.
 """
 
 import argparse
@@ -24,6 +27,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from tools.environment import InstallationError, Packages
 
 HERE: Final = Path(__file__).resolve().parent
 PROGRESS_SECONDS: Final = 15.0
@@ -53,6 +58,12 @@ class Build:
     minutes: int
 
     @property
+    def pins(self) -> bytes:
+        """What another build depends on: the pins, and how it is built."""
+        flags = self.linker_flags + self.tags
+        return (self.module / "go.sum").read_bytes() + flags.encode()
+
+    @property
     def version(self) -> str:
         """The version that would be built."""
         pinned = re.search(
@@ -78,8 +89,8 @@ class Tool:
     """What would do, in a sentence's words."""
     install: str
     """Where a person gets it."""
-    build: Build | None = None
-    """None: it is not built here, only installed."""
+    build: Build | Packages | None = None
+    """None: it is not made here, only found."""
 
 
 PULUMI_AT_LEAST: Final = (3, 270)
@@ -197,10 +208,20 @@ def _of_prometheus(name: str) -> Tool:
 PROMETHEUS: Final = _of_prometheus("prometheus")
 PROMTOOL: Final = _of_prometheus("promtool")
 
+AZURE_CLI: Final = Tool(
+    name="az",
+    # Another version has other commands and arguments, and they are what is wanted of it here.
+    usable=lambda _path: False,
+    needed="the Azure CLI of tools/azcli/requirements.txt",
+    install="scripts/tools azcli",
+    build=Packages(module=HERE / "azcli", version_of="azure-cli", run="azure.cli", minutes=2),
+)
+
 SETS: Final[Mapping[str, tuple[Tool, ...]]] = {
     "pulumi": (PULUMI,),
     "kubernetes": (KUBERNETES_PROVIDER, KUBE_APISERVER, ETCD),
     "prometheus": (PROMETHEUS, PROMTOOL),
+    "azcli": (AZURE_CLI,),
 }
 """What can be asked for by name."""
 
@@ -220,10 +241,8 @@ def built_path(tool: Tool) -> Path | None:
     return None if tool.build is None else _target(tool, tool.build)
 
 
-def _target(tool: Tool, build: Build) -> Path:
-    flags = build.linker_flags + build.tags
-    pinned = (build.module / "go.sum").read_bytes() + flags.encode()
-    pins = hashlib.sha256(pinned).hexdigest()[:12]
+def _target(tool: Tool, build: Build | Packages) -> Path:
+    pins = hashlib.sha256(build.pins).hexdigest()[:12]
     return cache_folder() / "tools" / f"{tool.name}-{build.version}-{pins}" / tool.name
 
 
@@ -244,8 +263,10 @@ def found(tool: Tool) -> Path | None:
 
 
 def can_be_built(tool: Tool) -> bool:
-    """Whether this machine has what a build of ``tool`` needs."""
-    return tool.build is not None and shutil.which("go") is not None
+    """Whether this machine has what making ``tool`` needs."""
+    return isinstance(tool.build, Packages) or (
+        tool.build is not None and shutil.which("go") is not None
+    )
 
 
 def _advice(tool: Tool) -> str:
@@ -279,7 +300,7 @@ def provide_all(tools: Sequence[Tool]) -> list[Path]:
     if problems:
         raise ToolError("\n".join(problems))
     # Tools of one module share most of what is compiled, so they are built one after another.
-    modules: dict[Path, list[tuple[Tool, Build]]] = {}
+    modules: dict[Path, list[tuple[Tool, Build | Packages]]] = {}
     for tool in absent:
         if tool.build is not None:
             modules.setdefault(tool.build.module, []).append((tool, tool.build))
@@ -290,7 +311,7 @@ def provide_all(tools: Sequence[Tool]) -> list[Path]:
     return [paths[tool] for tool in tools]
 
 
-def _build_module(tools: Sequence[tuple[Tool, Build]]) -> dict[Tool, Path]:
+def _build_module(tools: Sequence[tuple[Tool, Build | Packages]]) -> dict[Tool, Path]:
     paths: dict[Tool, Path] = {}
     for tool, build in tools:
         target = _target(tool, build)
@@ -298,7 +319,11 @@ def _build_module(tools: Sequence[tuple[Tool, Build]]) -> dict[Tool, Path]:
         with (target.parent / "lock").open("w") as lock:
             # Another script may be building it; then its build is ours.
             fcntl.flock(lock, fcntl.LOCK_EX)
-            if not target.exists():
+            if target.exists():
+                pass
+            elif isinstance(build, Packages):
+                _install(tool, build, target)
+            else:
                 _build(tool, build, target)
         paths[tool] = target
     return paths
@@ -334,6 +359,24 @@ def _build(tool: Tool, build: Build, target: Path) -> None:
         ) from error
     partial.replace(target)
     say(f"built {tool.name} {build.version} in {time.monotonic() - begin:.0f} s: {target}")
+
+
+def _install(tool: Tool, packages: Packages, target: Path) -> None:
+    begin = time.monotonic()
+    say(
+        f"installing {tool.name} {packages.version} "
+        f"(about {packages.minutes} minutes, once for this machine)"
+    )
+    try:
+        with _progress(tool.name):
+            packages.install(target)
+    except InstallationError as error:
+        tail = "\n".join(str(error).strip().splitlines()[-15:])
+        raise ToolError(
+            f"installing {tool.name} {packages.version} failed:\n{tail}\n"
+            "Fix the cause (no network, no disk space) and run this again."
+        ) from error
+    say(f"installed {tool.name} {packages.version} in {time.monotonic() - begin:.0f} s: {target}")
 
 
 def _gathered(build: Build, folder: Path) -> Path:

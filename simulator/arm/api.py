@@ -2,14 +2,19 @@
 
 Every request needs a bearer token for ARM, an api-version that the type has, and a role assignment
 that allows the action; the namespace must be registered; a locked node resource group refuses
-writes. What is asked of an unknown namespace, type or version is an error. Subscription-wide calls
-that are no resource's (providers, usages, permissions) are in :mod:`simulator.arm.subscription`.
+writes, and so do management locks. What is asked of an unknown namespace, type or version is an
+error. Calls that are no resource's (providers, locations, usages, permissions) are in
+:mod:`simulator.arm.subscription` and :mod:`simulator.arm.catalog`. Ids may be percent-encoded in
+the path, as some clients send them.
 """
 
+import dataclasses
+import re
 import uuid
 from collections.abc import Sequence
+from urllib.parse import quote, unquote
 
-from simulator.arm import identities, roles, subscription
+from simulator.arm import catalog, identities, locks, roles, schema, subscription
 from simulator.arm.errors import (
     GATEWAY,
     ArmError,
@@ -17,9 +22,11 @@ from simulator.arm.errors import (
     forbidden,
     group_not_found,
     not_found,
+    scope_locked,
     unregistered,
 )
 from simulator.arm.ids import ResourceId, group_id, parse
+from simulator.arm.locks import Locks
 from simulator.arm.resource_type import Call, ResourceType
 from simulator.arm.types.agent_pools import AgentPools
 from simulator.arm.types.data_collection import (
@@ -27,6 +34,7 @@ from simulator.arm.types.data_collection import (
     DataCollectionRuleAssociations,
     DataCollectionRules,
 )
+from simulator.arm.types.deployment_safeguards import DeploymentSafeguards
 from simulator.arm.types.extensions import Extensions
 from simulator.arm.types.grafana import GrafanaWorkspaces
 from simulator.arm.types.managed_clusters import ManagedClusters
@@ -36,30 +44,44 @@ from simulator.arm.types.private_endpoint_connections import PrivateEndpointConn
 from simulator.arm.types.private_link_services import PrivateLinkServices
 from simulator.arm.types.resource_groups import ResourceGroups
 from simulator.arm.types.role_assignments import RoleAssignments
+from simulator.arm.types.role_definitions import RoleDefinitions
+from simulator.arm.types.virtual_networks import Subnets, VirtualNetworks
 from simulator.http import Request, Response
-from simulator.identity import ARM_AUDIENCES, principal_of
-from simulator.values import JsonObject
+from simulator.identity import ARM_AUDIENCES, claims_of, is_expired
+from simulator.values import JsonObject, as_text, is_list, is_object
 from simulator.world import Operation, Resource, World
 
 TYPES: Sequence[type[ResourceType]] = (
     ResourceGroups,
     ManagedClusters,
     AgentPools,
+    DeploymentSafeguards,
     Extensions,
     GrafanaWorkspaces,
     ManagedPrivateEndpoints,
     PrivateLinkServices,
     PrivateEndpointConnections,
+    VirtualNetworks,
+    Subnets,
     MonitorAccounts,
     DataCollectionEndpoints,
     DataCollectionRules,
     DataCollectionRuleAssociations,
     RoleAssignments,
+    RoleDefinitions,
+    Locks,
 )
 
 GROUPS = ResourceGroups.type
-POLLED = ("operations", "operationstatuses", "operationresults")
-VERBS = {"GET": "read", "PUT": "write", "PATCH": "write", "DELETE": "delete"}
+POLLED = ("operations", "operationstatuses", "operationresults", "commandresults")
+VERBS = {
+    "GET": "read",
+    "HEAD": "read",
+    "PUT": "write",
+    "PATCH": "write",
+    "DELETE": "delete",
+}
+SUBSCRIPTION_ID = r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 
 
 class ArmService:
@@ -79,8 +101,9 @@ class ArmService:
 
     def handle(self, request: Request) -> Response:
         """Answer one request."""
+        plain = quote(unquote(request.path), safe="/:@$&'()*+,;=~-._")
         try:
-            response = self._answer(request)
+            response = self._answer(dataclasses.replace(request, path=plain))
         except ArmError as error:
             response = error.response()
         response.headers.setdefault("x-ms-request-id", str(uuid.uuid4()))
@@ -90,27 +113,59 @@ class ArmService:
         return response
 
     def _answer(self, request: Request) -> Response:
-        principal = principal_of(self._world, request, ARM_AUDIENCES)
-        if principal is None:
-            raise _unauthenticated(request)
+        public = catalog.public(self._world, request)
+        if public is not None:
+            return public
+        principal = self._principal(request)
         version = _version(request)
         path = request.segments
+        if len(path) > 1 and path[0].lower() == "subscriptions":
+            self._check_subscription(request, path[1])
         operation = self._polled(path)
         if operation is not None:
             kind = self._types.get(operation.handler.removeprefix("arm:").lower())
             if kind is not None:
-                return kind.long_running.poll(
-                    self._world, operation, f"{request.path}?api-version={version}"
-                )
+                return kind.poll(operation, f"{request.path}?api-version={version}")
         found = subscription.answer(self._world, request, principal)
+        if found is None:
+            found = catalog.answer(self._world, request, principal, tuple(self._types.values()))
         if found is not None:
             return found
         return self._resource_call(request, principal, version)
 
+    def _principal(self, request: Request) -> str:
+        claims = claims_of(self._world, request)
+        audience = as_text(claims.get("aud"))
+        found = as_text(claims.get("oid"))
+        if not found or is_expired(claims) or audience.rstrip("/") not in ARM_AUDIENCES:
+            raise _unauthenticated(request, claims)
+        return found
+
+    def _check_subscription(self, request: Request, wanted: str) -> None:
+        """The id is one, the subscription exists, and the token is of its directory."""
+        if not re.fullmatch(SUBSCRIPTION_ID, wanted, re.IGNORECASE):
+            raise ArmError(
+                400,
+                "InvalidSubscriptionId",
+                f"The provided subscription identifier '{wanted}' is malformed or invalid.",
+                headers=dict(GATEWAY),
+            )
+        tenant = subscription.tenant_of(self._world, wanted)
+        if tenant is None:
+            raise ArmError(
+                404, "SubscriptionNotFound", f"The subscription '{wanted}' could not be found."
+            )
+        own = as_text(claims_of(self._world, request).get("tid"), tenant)
+        if own != tenant:
+            raise _wrong_tenant(own, tenant)
+
     def _polled(self, path: tuple[str, ...]) -> Operation | None:
         if len(path) < 2 or path[-2].lower() not in POLLED:
             return None
-        operation = self._world.operations.get(path[-1].split("*")[0])
+        name = path[-1].split("*")[0]
+        if re.fullmatch("[0-9a-f]{32}", name):
+            name = str(uuid.UUID(name))
+        operation = self._world.operations.get(name)
         if operation is None:
             raise ArmError(404, "NotFound", f"The operation '{path[-1]}' was not found.")
         return operation
@@ -139,16 +194,30 @@ class ArmService:
         group = self._world.get(group_id(target.subscription, target.group))
         if target.group and group is None and kind.type != GROUPS:
             raise group_not_found(target.group)
+        if not action and not target.is_collection:
+            self._check_parent(kind, target, request.method)
+        try:
+            response = self._dispatch(kind, call, action)
+        except ArmError as error:
+            raise kind.answered(error) from error
+        if not action:
+            response.body = _as_of(kind, response.body, version)
+        return response
+
+    def _dispatch(self, kind: ResourceType, call: Call, action: str) -> Response:
+        request, target = call.request, call.id
         if action:
             return self._act(kind, call, action)
         if target.is_collection:
             if request.method != "GET":
                 raise _not_offered(request.method, target)
             return kind.list(call)
-        self._check_parent(kind, target, request.method)
         match request.method:
-            case "GET" | "HEAD":
+            case "GET":
                 return kind.get(call)
+            case "HEAD":
+                kind.get(call)
+                return Response(204)
             case "PUT":
                 return kind.put(call)
             case "PATCH":
@@ -182,6 +251,10 @@ class ArmService:
             group = group_id(call.id.subscription, str(locked.properties["nodeResourceGroup"]))
             deny = f"{group}/providers/Microsoft.Authorization/denyAssignments/{uuid.uuid4().hex}"
             raise denied(call.principal, wanted, scope, group, deny)
+        held = locks.over(self._world, scope, call.request.method)
+        if held and kind.type != locks.TYPE:
+            verb = "delete" if call.request.method == "DELETE" else "write"
+            raise scope_locked(verb, scope, held)
 
     def _check_registration(self, kind: ResourceType, target: ResourceId) -> None:
         namespace = kind.type.split("/")[0]
@@ -198,7 +271,7 @@ class ArmService:
         if self._world.get(parent) is None:
             if method == "DELETE":
                 return
-            if method == "GET":
+            if method in ("GET", "HEAD"):
                 types, names = "/".join((above.namespace, *above.types)), "/".join(above.names)
                 raise not_found(types, names, target.group)
             raise ArmError(
@@ -233,23 +306,48 @@ def _groups(path: tuple[str, ...]) -> ResourceId | None:
     )
 
 
-def _unauthenticated(request: Request) -> ArmError:
-    challenge = {
-        "WWW-Authenticate": 'Bearer authorization_uri="https://login.microsoftonline.com/"'
-    }
+CHALLENGE = {"WWW-Authenticate": 'Bearer authorization_uri="https://login.microsoftonline.com/"'}
+
+
+def _unauthenticated(request: Request, claims: JsonObject) -> ArmError:
+    """ARM's words and codes (apiops 671, active-directory-dotnetcore-daemon-v2 145)."""
+    audience = as_text(claims.get("aud"))
     if not request.bearer:
-        return ArmError(
-            401,
-            "AuthenticationFailed",
-            "Authentication failed. The 'Authorization' header is missing.",
-            headers=challenge,
+        code = "AuthenticationFailed"
+        message = "Authentication failed. The 'Authorization' header is missing."
+    elif claims and is_expired(claims):
+        code = "ExpiredAuthenticationToken"
+        message = "The access token expiry UTC time is earlier than current UTC time."
+    elif claims and audience.rstrip("/") not in ARM_AUDIENCES:
+        code = "InvalidAuthenticationTokenAudience"
+        message = (
+            f"The access token has been obtained for wrong audience or resource '{audience}'. It "
+            "should exactly match with one of the allowed audiences "
+            f"'{','.join(sorted(ARM_AUDIENCES))}'."
         )
+    else:
+        code, message = "InvalidAuthenticationToken", "The access token is invalid."
+    return ArmError(401, code, message, headers=dict(CHALLENGE))
+
+
+def _wrong_tenant(given: str, wanted: str) -> ArmError:
+    issuers = [f"https://sts.windows.net/{tenant}/" for tenant in (given, wanted)]
     return ArmError(
         401,
-        "InvalidAuthenticationToken",
-        "The access token is invalid, has expired, or is for another audience.",
-        headers=challenge,
+        "InvalidAuthenticationTokenTenant",
+        f"The access token is from the wrong issuer '{issuers[0]}'. It must match the tenant "
+        f"'{issuers[1]}' associated with this subscription. Please use the authority (URL) "
+        f"'https://login.windows.net/{wanted}' to get the token.",
+        headers=dict(CHALLENGE),
     )
+
+
+def _as_of(kind: ResourceType, body: object, version: str) -> object:
+    """A resource, or a list of them, as the API version tells it."""
+    listed = body.get("value") if is_object(body) and "id" not in body else None
+    if is_list(listed):
+        return {"value": [schema.as_of(kind.schema, item, version) for item in listed]}
+    return schema.as_of(kind.schema, body, version)
 
 
 def _version(request: Request) -> str:

@@ -5,7 +5,12 @@ from simulator.values import JsonObject
 
 
 class ArmError(Exception):
-    """An answer ``{"error": {code, message, ...}}`` with its HTTP status."""
+    """An answer ``{"error": {code, message, ...}}`` with its HTTP status.
+
+    ``bare`` is the form of AKS' own refusals, which have no ``error`` around them and name a
+    subcode that is empty: ``{"code", "details": null, "message", "subcode": ""[, "target"]}``
+    (recorded in tyger 121, azure-sdk-for-java 27704, pulumi-azure-native 4206).
+    """
 
     def __init__(
         self,
@@ -24,6 +29,7 @@ class ArmError(Exception):
         self.target = target
         self.details = details
         self.headers = headers or {}
+        self.bare = False
 
     def body(self) -> JsonObject:
         """The ``error`` object, as answers and operation documents carry it."""
@@ -36,7 +42,10 @@ class ArmError(Exception):
 
     def response(self) -> Response:
         """The error as an HTTP answer."""
-        return Response(self.status, {"error": self.body()}, dict(self.headers))
+        body: JsonObject = {"error": self.body()}
+        if self.bare:
+            body = {"details": None, "subcode": "", **self.body()}
+        return Response(self.status, body, dict(self.headers))
 
 
 GATEWAY = {"x-ms-failure-cause": "gateway"}
@@ -66,6 +75,20 @@ def group_not_found(group: str) -> ArmError:
     """The resource group does not exist."""
     message = f"Resource group '{group}' could not be found."
     return ArmError(404, "ResourceGroupNotFound", message, headers=dict(GATEWAY))
+
+
+def role_assignment_not_found(name: str) -> ArmError:
+    """Microsoft.Authorization's own kind of 404 (pulumi-azure-native 4597)."""
+    return ArmError(404, "RoleAssignmentNotFound", f"The role assignment '{name}' is not found.")
+
+
+def scope_locked(action: str, scope: str, locks: list[str]) -> ArmError:
+    """A lock at, above or (for a delete) below the scope forbids the call."""
+    message = (
+        f"The scope '{scope}' cannot perform {action} operation because following scope(s) are "
+        f"locked: '{','.join(locks)}'. Please remove the lock and try again."
+    )
+    return ArmError(409, "ScopeLocked", message, headers=dict(GATEWAY))
 
 
 def forbidden(principal: str, action: str, scope: str) -> ArmError:

@@ -53,7 +53,7 @@ class ResourceId:
 def parse(path: tuple[str, ...]) -> ResourceId | None:
     """The id that path segments spell, or None if they spell none."""
     lower = [part.lower() for part in path]
-    if len(path) < 2 or lower[0] != "subscriptions":
+    if len(path) < 2 or lower[0] not in ("subscriptions", "providers"):
         return None
     group = path[3] if len(path) > 3 and lower[2] == "resourcegroups" else ""
     text = "/" + "/".join(path)
@@ -76,7 +76,7 @@ def parse(path: tuple[str, ...]) -> ResourceId | None:
     rest = path[last + 2 :]
     return ResourceId(
         text=text,
-        subscription=path[1],
+        subscription=path[1] if lower[0] == "subscriptions" else "",
         group=group,
         scope="/" + "/".join(path[:last]),
         namespace=path[last + 1],

@@ -8,14 +8,16 @@ long-running operation) and overrides the hooks for what is particular:
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from simulator.arm import schema
-from simulator.arm.errors import ArmError, bad_request, group_not_found, not_found
+from simulator.arm.errors import ArmError, bad_request, conflict, group_not_found, not_found
 from simulator.arm.ids import ResourceId, group_of, parse_text
+from simulator.arm.locations import REGIONS, normalized
 from simulator.arm.polling import RESOURCES, LongRunningOperation
+from simulator.arm.schema import Problem
 from simulator.clock import timestamp
 from simulator.http import NULL_BODY, Request, Response
 from simulator.values import JsonObject, as_object, as_text, clone_object, merge_patch
@@ -43,6 +45,7 @@ class ResourceType:
 
     type: ClassVar[str]
     versions: ClassVar[tuple[str, ...]]
+    """Those that current clients send; what one of them lacks says ``since`` in the schema."""
     schema: ClassVar[schema.Field]
     name_pattern: ClassVar[str] = r".{1,260}"
     long_running: ClassVar[LongRunningOperation] = RESOURCES
@@ -59,6 +62,12 @@ class ResourceType:
     change_refused: ClassVar[str] = "PropertyChangeNotAllowed"
     """Error code for a change of a create-only property."""
     delete_status: ClassVar[int] = 202
+    name_refused: ClassVar[str] = "InvalidResourceName"
+    """Error code for a name that does not match the pattern."""
+    refused: ClassVar[Mapping[str, str]] = {"missing": "InvalidParameter"}
+    """Error codes by the kind of a problem with the body; others: InvalidRequestContent."""
+    has_system_data: ClassVar[bool] = True
+    """Whether its model has ``systemData``: who made and changed it, and when."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -115,6 +124,15 @@ class ResourceType:
         fault = self.finish_delete(resource)
         return fault.body() if fault else None
 
+    def answered(self, error: ArmError) -> ArmError:
+        """A refusal of this type's provider in the form in which the provider sends it."""
+        return error
+
+    def invalid(self, faults: Sequence[Problem]) -> ArmError:
+        """The refusal of a body with these faults."""
+        code = self.refused.get(faults[0].kind, "InvalidRequestContent")
+        return bad_request(" ".join(fault.message for fault in faults), code)
+
     def busy(self, call: Call, resource: Resource | None) -> None:
         """Raise :class:`ArmError` if another operation is in the way."""
         if resource is None:
@@ -154,6 +172,12 @@ class ResourceType:
 
     # --- the calls ---------------------------------------------------------------------------
 
+    @property
+    def tracked(self) -> bool:
+        """Whether ARM knows where its resources are."""
+        location = self.schema.fields.get("location")
+        return location is not None and location.required
+
     def get(self, call: Call) -> Response:
         """Read one."""
         return Response(200, self.wire(self.existing(call.id)))
@@ -178,14 +202,13 @@ class ResourceType:
             raise bad_request(
                 f"The name '{call.id.name}' of a {self.type} is not valid: it must match "
                 f"{self.name_pattern}.",
-                "InvalidResourceName",
+                self.name_refused,
             )
-        faults = schema.problems(self.schema, body)
+        if self.tracked:
+            self.check_location(call, as_text(body.get("location")), old)
+        faults = schema.problems(self.schema, body, call.version)
         if faults:
-            code = (
-                "InvalidParameter" if faults[0].startswith("Required") else "InvalidRequestContent"
-            )
-            raise bad_request(" ".join(faults), code)
+            raise self.invalid(faults)
         self.busy(call, old)
         stored = as_object(schema.accepted(self.schema, body))
         stored.setdefault("properties", {})
@@ -195,8 +218,53 @@ class ResourceType:
         self.check(call, new, old)
         self.begin(call, new, old)
         new.body["etag"] = new.body.get("etag") or f'"{timestamp()}"'
+        self.stamp(call, new, old)
         self.world.put(new)
         return self._started_put(call, new, old)
+
+    def check_location(self, call: Call, wanted: str, old: Resource | None) -> None:
+        """ARM's own look at a tracked resource, before its provider sees the request.
+
+        Raises:
+            ArmError: no region, none that exists, or another than before (codes and words as in
+                azure-docs 70422 and azure-sdk-for-net's recordings).
+        """
+        if not wanted:
+            raise bad_request(
+                "The location property is required for this definition.", "LocationRequired"
+            )
+        if normalized(wanted) not in REGIONS:
+            raise bad_request(
+                f"The provided location '{wanted}' is not available for resource type "
+                f"'{self.type}'. List of available regions for the resource type is "
+                f"'{','.join(REGIONS)}'.",
+                "LocationNotAvailableForResourceType",
+            )
+        present = as_text(old.body.get("location")) if old else wanted
+        if normalized(present) != normalized(wanted):
+            raise conflict(
+                "InvalidResourceLocation",
+                f"The resource '{call.id.name}' already exists in location '{present}' in resource "
+                f"group '{call.id.group}'. A resource with the same name cannot be created in "
+                f"location '{wanted}'. Please select a new resource name.",
+            )
+
+    def stamp(self, call: Call, new: Resource, old: Resource | None) -> None:
+        """Write down who asked for it, and when."""
+        if not self.has_system_data:
+            return
+        principal = self.world.principals.get(call.principal)
+        kind = "User" if principal and principal.kind == "User" else "Application"
+        now = timestamp()
+        before = as_object(old.body.get("systemData")) if old else {}
+        new.body["systemData"] = {
+            "createdBy": before.get("createdBy", call.principal),
+            "createdByType": before.get("createdByType", kind),
+            "createdAt": before.get("createdAt", now),
+            "lastModifiedBy": call.principal,
+            "lastModifiedByType": kind,
+            "lastModifiedAt": now,
+        }
 
     def _carry(self, call: Call, old: Resource, new: Resource) -> None:
         changes = schema.forbidden_changes(self.schema, old.body, new.body)
@@ -241,6 +309,7 @@ class ResourceType:
                 "InvalidRequestContent",
             )
         resource.body["tags"] = merge_patch(resource.body.get("tags"), body.get("tags"))
+        self.stamp(call, resource, resource)
         self.world.touch()
         return Response(200, self.wire(resource))
 
@@ -288,6 +357,10 @@ class ResourceType:
         return self.long_running.headers(
             self.world, operation, resource.id, self.location(resource), call.version
         )
+
+    def poll(self, operation: Operation, path: str) -> Response:
+        """The answer to a poll of one of its operations at this URL."""
+        return self.long_running.poll(self.world, operation, path)
 
     def existing(self, wanted: ResourceId) -> Resource:
         """The resource, or ARM's 404."""

@@ -2,7 +2,9 @@
 
 A description is a tree of :class:`Field`. ``required``, ``create_only`` and ``read_only`` mean what
 they mean in Azure's API specifications; read-only values in a request are ignored, as ARM does. A
-property that the tree does not have is refused.
+property that the tree does not have is refused, and so is one that the API version of the request
+does not have yet: ``since`` names the first of the served versions with it, and :func:`as_of` takes
+it out of the answers to the others.
 """
 
 import re
@@ -27,6 +29,20 @@ class Field:
     pattern: str = ""
     fields: Mapping[str, "Field"] = field(default_factory=dict[str, "Field"])
     item: "Field | None" = None
+    blank: bool = False
+    """Whether the empty text is taken for no text at all, i.e. for the default."""
+    since: str = ""
+    """The first API version that has it; empty: all that are served."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a value."""
+
+    path: str
+    message: str
+    kind: str
+    """``missing``, ``unknown``, ``type`` or ``value``."""
 
 
 def text(
@@ -35,9 +51,21 @@ def text(
     required: bool = False,
     create_only: bool = False,
     default: str | None = None,
+    blank: bool = False,
+    since: str = "",
 ) -> Field:
     """A string, one of ``values`` if there are any, matching ``pattern`` whole if there is one."""
-    return Field("text", required, create_only, False, default, values, pattern)
+    return Field(
+        "text",
+        required,
+        create_only,
+        False,
+        default,
+        values,
+        pattern,
+        blank=blank,
+        since=since,
+    )
 
 
 def integer(*, required: bool = False, create_only: bool = False, default: object = None) -> Field:
@@ -50,9 +78,9 @@ def number(*, default: object = None) -> Field:
     return Field("number", default=default)
 
 
-def flag(*, default: object = None, create_only: bool = False) -> Field:
+def flag(*, default: object = None, create_only: bool = False, since: str = "") -> Field:
     """A boolean."""
-    return Field("flag", create_only=create_only, default=default)
+    return Field("flag", create_only=create_only, default=default, since=since)
 
 
 def items(item: Field, *, required: bool = False, create_only: bool = False) -> Field:
@@ -71,15 +99,19 @@ def mapping(item: Field | None = None) -> Field:
 
 
 def record(
-    fields: Mapping[str, Field], *, required: bool = False, create_only: bool = False
+    fields: Mapping[str, Field],
+    *,
+    required: bool = False,
+    create_only: bool = False,
+    since: str = "",
 ) -> Field:
     """An object with these properties only."""
-    return Field("object", required, create_only, fields=fields)
+    return Field("object", required, create_only, fields=fields, since=since)
 
 
-def anything() -> Field:
-    """A value that the simulator does not look into."""
-    return Field("anything")
+def anything(*, create_only: bool = False, since: str = "") -> Field:
+    """A value that is accepted and kept; the simulator does not look into it."""
+    return Field("anything", create_only=create_only, since=since)
 
 
 def computed(*names: str) -> dict[str, Field]:
@@ -107,63 +139,101 @@ ENVELOPE = computed("id", "name", "type", "etag", "systemData")
 """What every resource has and nobody sets."""
 
 
-def problems(rule: Field, value: object, path: str = "") -> list[str]:
-    """Sentences on what is wrong with ``value``; none if it is acceptable."""
+def problems(rule: Field, value: object, version: str = "", path: str = "") -> list[Problem]:
+    """What is wrong with ``value`` in a request of this API version (empty: of the newest)."""
     where = path or "the request"
     if rule.read_only:
         return []
     if value is None:
-        return [f"Required parameter {where} is missing (null)."] if rule.required else []
+        return [_missing(path)] if rule.required else []
     match rule.kind:
         case "text":
-            return _text_problems(rule, value, where)
+            return _text_problems(rule, value, path)
         case "integer" if isinstance(value, bool) or not isinstance(value, int):
-            return [f"The value of {where} is not an integer: {value!r}."]
+            return [_mistyped(path, value, "an integer")]
         case "number" if isinstance(value, bool) or not isinstance(value, (int, float)):
-            return [f"The value of {where} is not a number: {value!r}."]
+            return [_mistyped(path, value, "a number")]
         case "flag" if not isinstance(value, bool):
-            return [f"The value of {where} is not a boolean: {value!r}."]
+            return [_mistyped(path, value, "a boolean")]
         case "list":
             if not is_list(value):
-                return [f"The value of {where} is not an array."]
-            found: list[str] = []
+                return [Problem(path, f"The value of {where} is not an array.", "type")]
+            found: list[Problem] = []
             for index, item in enumerate(value):
-                found += problems(rule.item or anything(), item, f"{path}[{index}]")
+                found += problems(rule.item or anything(), item, version, f"{path}[{index}]")
             return found
         case "map" | "object":
-            return _object_problems(rule, value, path, where)
+            return _object_problems(rule, value, version, path)
         case _:
             return []
 
 
-def _text_problems(rule: Field, value: object, where: str) -> list[str]:
+def unknown(rule: Field, value: object, version: str) -> list[Problem]:
+    """The members of ``value`` that API version ``version`` does not have."""
+    return [item for item in problems(rule, value, version) if item.kind == "unknown"]
+
+
+def _missing(path: str) -> Problem:
+    where = path or "the request"
+    return Problem(path, f"Required parameter {where} is missing (null).", "missing")
+
+
+def _mistyped(path: str, value: object, wanted: str) -> Problem:
+    return Problem(path, f"The value of {path} is not {wanted}: {value!r}.", "type")
+
+
+def _text_problems(rule: Field, value: object, path: str) -> list[Problem]:
     if not isinstance(value, str):
-        return [f"The value of {where} is not a string: {value!r}."]
+        return [_mistyped(path, value, "a string")]
+    if rule.blank and not value:
+        return []
     if rule.values and value.lower() not in [item.lower() for item in rule.values]:
-        return [f"The value '{value}' of {where} is not one of {', '.join(rule.values)}."]
+        allowed = ", ".join(rule.values)
+        return [Problem(path, f"The value '{value}' of {path} is not one of {allowed}.", "value")]
     if rule.pattern and not re.fullmatch(rule.pattern, value):
-        return [f"The value '{value}' of {where} does not match the pattern {rule.pattern}."]
+        message = f"The value '{value}' of {path} does not match the pattern {rule.pattern}."
+        return [Problem(path, message, "value")]
     return []
 
 
-def _object_problems(rule: Field, value: object, path: str, where: str) -> list[str]:
+def _object_problems(rule: Field, value: object, version: str, path: str) -> list[Problem]:
     if not is_object(value):
-        return [f"The value of {where} is not an object."]
+        where = path or "the request"
+        return [Problem(path, f"The value of {where} is not an object.", "type")]
     prefix = f"{path}." if path else ""
-    found: list[str] = []
+    found: list[Problem] = []
     if rule.kind == "map":
         for key, item in value.items():
-            found += problems(rule.item or anything(), item, f"{prefix}{key}")
+            found += problems(rule.item or anything(), item, version, f"{prefix}{key}")
         return found
     for key in value:
-        if key not in rule.fields:
-            found.append(f"Could not find member '{prefix}{key}' on object of this type.")
+        if key not in rule.fields or _too_new(rule.fields[key], version):
+            message = f"Could not find member '{prefix}{key}' on object of this type."
+            found.append(Problem(f"{prefix}{key}", message, "unknown"))
     for key, below in rule.fields.items():
         if key in value:
-            found += problems(below, value[key], f"{prefix}{key}")
+            found += problems(below, value[key], version, f"{prefix}{key}")
         elif below.required:
-            found.append(f"Required parameter {prefix}{key} is missing (null).")
+            found.append(_missing(f"{prefix}{key}"))
     return found
+
+
+def _too_new(rule: Field, version: str) -> bool:
+    # Versions are dates, so they compare as texts.
+    return bool(version) and rule.since > version
+
+
+def as_of(rule: Field, value: object, version: str) -> object:
+    """``value`` without the members that API version ``version`` does not have."""
+    if rule.kind == "list" and rule.item is not None and is_list(value):
+        return [as_of(rule.item, item, version) for item in value]
+    if rule.kind != "object" or not is_object(value):
+        return value
+    return {
+        key: as_of(rule.fields[key], item, version) if key in rule.fields else item
+        for key, item in value.items()
+        if key not in rule.fields or not _too_new(rule.fields[key], version)
+    }
 
 
 def accepted(rule: Field, value: object) -> object:
@@ -179,7 +249,7 @@ def accepted(rule: Field, value: object) -> object:
     for key, below in rule.fields.items():
         if below.read_only:
             continue
-        if given.get(key) is not None:
+        if given.get(key) is not None and not (below.blank and given[key] == ""):
             stored[key] = accepted(below, given[key])
         elif below.default is not None:
             stored[key] = clone(below.default)

@@ -1,7 +1,8 @@
 """Calls that are about a subscription or a scope, not about one resource type.
 
-The subscription itself, resource provider registration, the caller's permissions at a scope,
-Compute's quota usages and SKUs.
+The subscriptions and their tenants, resource provider registration, the caller's permissions at a
+scope, Compute's quota usages and SKUs. A token is good for the subscriptions of its own directory;
+the setting ``subscriptions`` (:mod:`simulator.control`) puts some into others.
 """
 
 from typing import Final
@@ -9,7 +10,8 @@ from typing import Final
 from simulator.arm import compute, roles
 from simulator.arm.errors import ArmError, forbidden
 from simulator.http import Request, Response
-from simulator.values import JsonObject
+from simulator.identity import claims_of
+from simulator.values import JsonObject, as_object, as_text
 from simulator.world import TENANT_ID, Operation, World
 
 NAMESPACES: Final = (
@@ -50,20 +52,19 @@ def answer(world: World, request: Request, principal: str) -> Response | None:
         scope = "/" + "/".join(path[:-3])
         return Response(200, {"value": _permissions(world, principal, scope)})
     if lower == ("subscriptions",):
-        known = sorted({key.split("/")[2] for key in world.resources})
-        return Response(200, {"value": [_subscription(item) for item in known]})
+        own = as_text(claims_of(world, request).get("tid"), TENANT_ID)
+        known = [item for item in subscriptions(world) if tenant_of(world, item) == own]
+        return Response(200, {"value": [_subscription(world, item) for item in known]})
+    if lower == ("tenants",):
+        tenants = dict.fromkeys((TENANT_ID, *map(as_text, _foreign(world).values())))
+        return Response(200, {"value": [_tenant(item) for item in tenants]})
     if len(lower) < 2 or lower[0] != "subscriptions":
         return None
-    _check_subscription(world, path[1])
     match lower[2:]:
         case ():
-            return Response(200, _subscription(path[1]))
-        case ("providers",):
-            return Response(200, {"value": [_provider(world, path[1], n) for n in NAMESPACES]})
-        case ("providers", namespace) if request.method == "GET":
-            return Response(200, _provider(world, path[1], _known(namespace)))
+            return Response(200, _subscription(world, path[1]))
         case ("providers", namespace, "register") if request.method == "POST":
-            return _register(world, path[1], _known(namespace), principal)
+            return _register(world, path[1], known_namespace(namespace), principal)
         case ("providers", "microsoft.compute", "locations", location, "usages"):
             _check_read(world, principal, path[1])
             return Response(200, {"value": compute.usages(world, location)})
@@ -76,22 +77,52 @@ def answer(world: World, request: Request, principal: str) -> Response | None:
             return None
 
 
-def _subscription(subscription: str) -> JsonObject:
+def subscriptions(world: World) -> list[str]:
+    """The ids of all subscriptions: those with something in them, and those set up empty."""
+    known = {key.split("/")[2] for key in world.resources}
+    return sorted(known | {item.lower() for item in _foreign(world)})
+
+
+def tenant_of(world: World, subscription: str) -> str | None:
+    """The directory that a subscription trusts; None if there is no such subscription."""
+    wanted = subscription.lower()
+    for item, tenant in _foreign(world).items():
+        if item.lower() == wanted:
+            return as_text(tenant)
+    return TENANT_ID if wanted in subscriptions(world) else None
+
+
+def _foreign(world: World) -> JsonObject:
+    """The tenant of each subscription that the world's settings name."""
+    return as_object(world.settings.get("subscriptions"))
+
+
+def _subscription(world: World, subscription: str) -> JsonObject:
     return {
         "id": f"/subscriptions/{subscription}",
         "subscriptionId": subscription,
-        "tenantId": TENANT_ID,
+        "tenantId": tenant_of(world, subscription),
         "displayName": "Simulated subscription",
         "state": "Enabled",
+        "subscriptionPolicies": {
+            "locationPlacementId": "Public_2014-09-01",
+            "quotaId": "PayAsYouGo_2014-09-01",
+            "spendingLimit": "Off",
+        },
+        "authorizationSource": "RoleBased",
+        "managedByTenants": [],
     }
 
 
-def _check_subscription(world: World, subscription: str) -> None:
-    prefix = f"/subscriptions/{subscription.lower()}"
-    if not any(key.startswith(prefix) for key in world.resources):
-        raise ArmError(
-            404, "SubscriptionNotFound", f"The subscription '{subscription}' could not be found."
-        )
+def _tenant(tenant: str) -> JsonObject:
+    return {
+        "id": f"/tenants/{tenant}",
+        "tenantId": tenant,
+        "tenantCategory": "Home",
+        "displayName": "Simulated directory",
+        "defaultDomain": "simulated.onmicrosoft.com",
+        "tenantType": "AAD",
+    }
 
 
 def _check_read(world: World, principal: str, subscription: str) -> None:
@@ -100,23 +131,18 @@ def _check_read(world: World, principal: str, subscription: str) -> None:
         raise forbidden(principal, "Microsoft.Compute/locations/usages/read", scope)
 
 
-def _known(namespace: str) -> str:
+def known_namespace(namespace: str) -> str:
+    """The resource provider of this name, as it is documented.
+
+    Raises:
+        ArmError: there is none.
+    """
     for known in NAMESPACES:
         if known.lower() == namespace.lower():
             return known
     raise ArmError(
         404, "InvalidResourceNamespace", f"The resource namespace '{namespace}' is invalid."
     )
-
-
-def _provider(world: World, subscription: str, namespace: str) -> JsonObject:
-    return {
-        "id": f"/subscriptions/{subscription}/providers/{namespace}",
-        "namespace": namespace,
-        "registrationState": world.registrations.get(namespace, "NotRegistered"),
-        "registrationPolicy": "RegistrationRequired",
-        "resourceTypes": [],
-    }
 
 
 def _register(world: World, subscription: str, namespace: str, principal: str) -> Response:
@@ -127,7 +153,13 @@ def _register(world: World, subscription: str, namespace: str, principal: str) -
         world.registrations[namespace] = "Registering"
         if world.running(namespace, "register") is None:
             world.start(HANDLER, "register", namespace, REGISTRATION_SECONDS)
-    return Response(200, _provider(world, subscription, namespace))
+    answer: JsonObject = {
+        "id": f"/subscriptions/{subscription}/providers/{namespace}",
+        "namespace": namespace,
+        "registrationState": world.registrations[namespace],
+        "registrationPolicy": "RegistrationRequired",
+    }
+    return Response(200, answer)
 
 
 def _permissions(world: World, principal: str, scope: str) -> list[JsonObject]:

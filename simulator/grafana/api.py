@@ -1,13 +1,14 @@
 """The Grafana HTTP API of all workspaces, at ``/<workspace name>/api/...``.
 
 A caller needs a token for Azure Managed Grafana and a Grafana role on the workspace, which no ARM
-role implies. Routes with numeric ids are gone in major 13. Everything that Grafana offers and that
-:mod:`simulator.grafana.routes` does not list answers 404, like a route that does not exist.
+role implies, or a token of a service account of the workspace's. Routes with numeric ids are gone
+in major 13. Everything that Grafana offers and that :mod:`simulator.grafana.routes` does not list
+answers 404, like a route that does not exist.
 """
 
 from simulator.arm import roles
 from simulator.arm.roles import GRAFANA_ADMIN, GRAFANA_EDITOR, GRAFANA_VIEWER
-from simulator.grafana import data_sources
+from simulator.grafana import accounts, data_sources
 from simulator.grafana.errors import GrafanaError
 from simulator.grafana.route import Call, Role
 from simulator.grafana.routes import ROUTES
@@ -65,10 +66,14 @@ class GrafanaService:
         path = "/" + "/".join(part.replace("/", "\x00") for part in parts)
         if path == "/api/health" and request.method == "GET":
             return Response(200, _health(workspace))
+        account = accounts.of_token(workspace, request.bearer)
         principal = principal_of(self._world, request, GRAFANA_AUDIENCES)
-        if principal is None:
+        if account is not None:
+            principal, role = as_text(account["login"]), Role[as_text(account["role"]).upper()]
+        elif principal is None:
             return Response(401, {"message": "Unauthorized", "statusCode": 401})
-        role = self._role(principal, workspace)
+        else:
+            role = self._role(principal, workspace)
         if role is Role.NONE:
             return _denied("any")
         for route in ROUTES:
@@ -84,7 +89,7 @@ class GrafanaService:
                 for key, value in match.groupdict().items()
                 if value is not None
             }
-            answer = route.handler(Call(workspace, request, captured))
+            answer = route.handler(Call(workspace, request, captured, principal, role))
             return answer if isinstance(answer, Response) else Response(200, answer)
         return Response(404, {"message": "Not found"})
 

@@ -20,6 +20,11 @@ GENERAL = "general"
 """The name of the root folder, whose uid is otherwise empty."""
 
 
+SEARCH_LIMIT = 1000
+LARGEST_SEARCH = 5000
+"""How many hits a page of a search has, unless it says so, and at most."""
+
+
 class _Save(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
@@ -165,7 +170,10 @@ def version(workspace: Workspace, stored: JsonObject, number: int) -> JsonObject
 
 
 def search(workspace: Workspace, pairs: Sequence[tuple[str, str]]) -> list[JsonObject]:
-    """Folders and dashboards by part of the title, type, tags, folder and uid, sorted by title."""
+    """Folders and dashboards by part of the title, type, tags, folder and uid, sorted by title.
+
+    In pages of ``limit``, counted from 1; past the last one nothing is answered.
+    """
     wanted: dict[str, list[str]] = {}
     for key, value in pairs:
         wanted.setdefault(key, []).append(value)
@@ -185,8 +193,14 @@ def search(workspace: Workspace, pairs: Sequence[tuple[str, str]]) -> list[JsonO
         and hit["uid"] in wanted.get("dashboardUIDs", [hit["uid"]])
     ]
     found.sort(key=lambda hit: as_text(hit["title"]).lower())
-    limit = "".join(wanted.get("limit", [])[:1])
-    return found[: int(limit) if limit.isdigit() else 1000]
+    size = min(_number(wanted, "limit") or SEARCH_LIMIT, LARGEST_SEARCH)
+    begin = (max(_number(wanted, "page"), 1) - 1) * size
+    return found[begin : begin + size]
+
+
+def _number(wanted: dict[str, list[str]], name: str) -> int:
+    text = "".join(wanted.get(name, [])[:1])
+    return int(text) if text.isdigit() else 0
 
 
 def _check(title: str, uid: str, message: str) -> None:

@@ -28,6 +28,9 @@ class Call:
     workspace: Workspace
     request: Request
     captured: dict[str, str]
+    caller: str = ""
+    """Object id of who asks; of a service account its login."""
+    role: Role = Role.NONE
 
     def source(self) -> JsonObject:
         """The data source that the path names by uid, name or numeric id."""

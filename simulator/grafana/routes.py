@@ -6,7 +6,7 @@ What a data source in use does (health, proxy, query, resources) is its plugin's
 
 import re
 
-from simulator.grafana import dashboards, data_sources, folders
+from simulator.grafana import accounts, dashboards, data_sources, folders
 from simulator.grafana.errors import GrafanaError
 from simulator.grafana.prometheus_source import PrometheusSource
 from simulator.grafana.pyroscope_source import PyroscopeSource
@@ -62,7 +62,7 @@ def _query(call: Call) -> object:
     queries = as_objects(body.get("queries"))
     if not queries:
         raise GrafanaError(400, "Query data error: no queries found")
-    window = TimeRange(milliseconds(body.get("from")), milliseconds(body.get("to")))
+    window = TimeRange(milliseconds(body.get("from")), milliseconds(body.get("to"), end=True))
     results: JsonObject = {}
     failed = False
     for query in queries:
@@ -161,6 +161,62 @@ def _dashboard_routes(which: str, until: int = 99) -> list[Route]:
 ROUTES: tuple[Route, ...] = (
     _route("GET", "/frontend/settings", Role.VIEWER, _frontend_settings),
     _route("GET", "/org", Role.VIEWER, _organisation),
+    _route("GET", "/user", Role.VIEWER, lambda call: accounts.user(call.workspace, call.caller)),
+    _route("GET", "/user/orgs", Role.VIEWER, lambda call: [accounts.membership(call.role)]),
+    _route(
+        "GET",
+        "/org/users",
+        Role.ADMIN,
+        lambda call: accounts.users(call.workspace),
+        "org.users:read",
+    ),
+    _route(
+        "GET",
+        "/serviceaccounts/search",
+        Role.ADMIN,
+        lambda call: accounts.search(
+            call.workspace,
+            call.request.query.get("query", ""),
+            call.number("perpage"),
+            call.number("page"),
+        ),
+        "serviceaccounts:read",
+    ),
+    _route(
+        "POST",
+        "/serviceaccounts",
+        Role.ADMIN,
+        lambda call: accounts.create(call.workspace, call.body()),
+        "serviceaccounts:create",
+    ),
+    _route(
+        "GET",
+        f"/serviceaccounts{_ID}",
+        Role.ADMIN,
+        lambda call: accounts.by_id(call.workspace, int(call.captured["id"])),
+        "serviceaccounts:read",
+    ),
+    _route(
+        "DELETE",
+        f"/serviceaccounts{_ID}",
+        Role.ADMIN,
+        lambda call: accounts.remove(call.workspace, int(call.captured["id"])),
+        "serviceaccounts:delete",
+    ),
+    _route(
+        "GET",
+        f"/serviceaccounts{_ID}/tokens",
+        Role.ADMIN,
+        lambda call: accounts.tokens(call.workspace, int(call.captured["id"])),
+        "serviceaccounts:read",
+    ),
+    _route(
+        "POST",
+        f"/serviceaccounts{_ID}/tokens",
+        Role.ADMIN,
+        lambda call: accounts.create_token(call.workspace, int(call.captured["id"]), call.body()),
+        "serviceaccounts:write",
+    ),
     _route("POST", "/ds/query", Role.VIEWER, _query, "datasources:query"),
     _route(
         "GET",

@@ -19,8 +19,8 @@ are added)::
 
 PATCH with ``application/merge-patch+json`` changes what exists; with
 ``application/apply-patch+yaml`` (a JSON body) it creates or changes. The plurals served are in
-:data:`KINDS`; anything else is 404. DaemonSets and StatefulSets get their ``status`` when their
-pods would be ready.
+:data:`~simulator.kubernetes.kinds.KINDS`; anything else is 404. DaemonSets and StatefulSets get
+their ``status`` when their pods would be ready.
 
 Helm releases (no real API has these; they stand for what the Helm library does on the client's
 side). Each has a Secret ``sh.helm.release.v1.<name>.v<revision>``, as Helm keeps its records; who
@@ -61,13 +61,13 @@ without that it is ``failed``.
 """
 
 from dataclasses import dataclass
-from typing import Final
 
 from simulator.http import Request, Response
 from simulator.kubernetes import state
 from simulator.kubernetes.authentication import Refusal, user_of
 from simulator.kubernetes.controllers import Controllers
 from simulator.kubernetes.helm import DEFAULT_TIMEOUT, Helm, HelmError
+from simulator.kubernetes.kinds import KINDS, Kind
 from simulator.values import (
     JsonObject,
     as_object,
@@ -78,33 +78,6 @@ from simulator.values import (
     merge_patch,
 )
 from simulator.world import ClusterState, World
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind that the API server serves."""
-
-    api_version: str
-    kind: str
-    namespaced: bool = True
-
-
-KINDS: Final = {
-    ("v1", "namespaces"): Kind("v1", "Namespace", False),
-    ("v1", "services"): Kind("v1", "Service"),
-    ("v1", "configmaps"): Kind("v1", "ConfigMap"),
-    ("v1", "serviceaccounts"): Kind("v1", "ServiceAccount"),
-    ("v1", "secrets"): Kind("v1", "Secret"),
-    ("v1", "pods"): Kind("v1", "Pod"),
-    ("v1", "events"): Kind("v1", "Event"),
-    ("v1", "persistentvolumeclaims"): Kind("v1", "PersistentVolumeClaim"),
-    ("apps/v1", "daemonsets"): Kind("apps/v1", "DaemonSet"),
-    ("apps/v1", "statefulsets"): Kind("apps/v1", "StatefulSet"),
-    ("apps/v1", "deployments"): Kind("apps/v1", "Deployment"),
-    ("batch/v1", "jobs"): Kind("batch/v1", "Job"),
-    ("policy/v1", "poddisruptionbudgets"): Kind("policy/v1", "PodDisruptionBudget"),
-    ("azmonitoring.coreos.com/v1", "podmonitors"): Kind("azmonitoring.coreos.com/v1", "PodMonitor"),
-}
 
 
 class StatusError(Exception):

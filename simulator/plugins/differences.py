@@ -29,7 +29,7 @@ def _compare_objects(
     found: dict[str, Kind],
 ) -> None:
     for key in sorted(old.keys() | new.keys()):
-        here = _child(path, key)
+        here = child(path, key)
         there = f"{pattern}.{key}" if pattern else key
         if key not in old:
             found[here] = Kind.ADD_REPLACE if replaces(there) else Kind.ADD
@@ -80,7 +80,8 @@ def _always(_path: str) -> bool:
     return True
 
 
-def _child(path: str, key: str) -> str:
+def child(path: str, key: str) -> str:
+    """The path of a key of the object at ``path``."""
     if not key.replace("_", "").replace("-", "").isalnum():
         # The engine's own notation for keys that hold dots or slashes.
         return f'{path}["{key}"]' if path else f'["{key}"]'

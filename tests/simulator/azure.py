@@ -70,8 +70,9 @@ class Azure(AzureClient):
         raise AssertionError(f"{path} does not go away: {self.get(path)}")
 
     def error(self, answer: httpx.Response) -> tuple[int, str]:
-        """Status and code of a refusal."""
-        return answer.status_code, as_text(dig(answer.json(), "error", "code"))
+        """Status and code of a refusal, with ``error`` around it or, as AKS sends it, without."""
+        body = as_object(answer.json())
+        return answer.status_code, as_text(as_object(body.get("error") or body).get("code"))
 
     # --- the procedure's steps -------------------------------------------------------------
 

@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from simulator.home import CHECKOUT
-from simulator.plugins.azure_native import types
+from simulator.plugins.azure_native import shapes, types
 from simulator.plugins.azure_native.functions import FUNCTIONS, Action
 from simulator.plugins.azure_native.types import TYPES, ResourceType
 from simulator.plugins.properties import UNKNOWN
+from simulator.plugins.provider import Kind
 from simulator.seed import SUBSCRIPTION_ID
 from simulator.values import JsonObject, as_object, dig
 from tests.azure_client import AzureClient, azure_client
@@ -267,6 +268,57 @@ def test_an_unknown_type_or_function_is_an_error(plugin: Plugin) -> None:
         plugin.invoke("azure-native:network:getPrivateLinkService", {})
 
 
+def pool_inputs(**changes: object) -> JsonObject:
+    return {
+        "resourceGroupName": "rg",
+        "resourceName": "aks",
+        "agentPoolName": "gpu",
+        "count": 1,
+        **changes,
+    }
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"agentPoolName": "GPU"}, "'agentPoolName' does not match expression"),
+        ({"agentPoolName": "g" * 13}, "'agentPoolName' is too long (13)"),
+        ({"count": "1"}, "'count' should be of type 'integer' but got a string"),
+        ({"vmSize": 4}, "'vmSize' should be of type 'string' but got a number"),
+        ({"gpuProfile": {"driver": 1}}, "'gpuProfile.driver' should be of type 'string'"),
+        ({"osDiskSizeGB": 4096}, "'osDiskSizeGB' is too high"),
+        ({"nodeTaints": "a"}, "'nodeTaints' should be of type 'array' but got a string"),
+        ({"resourceGroupName": ""}, "'resourceGroupName' is too short (0)"),
+    ],
+)
+def test_nested_inputs_are_checked_before_anything_is_sent(
+    plugin: Plugin, change: JsonObject, reason: str
+) -> None:
+    answer = plugin.check_response(POOL, pool_inputs(**change))
+    assert any(failure.reason.startswith(reason) for failure in answer.failures), answer.failures
+
+
+def test_a_nested_member_that_is_required_is_asked_for(plugin: Plugin) -> None:
+    profile = {"mode": "System", "count": 1}
+    inputs = {"resourceGroupName": "rg", "resourceName": "aks", "agentPoolProfiles": [profile]}
+    answer = plugin.check_response(CLUSTER, {**inputs, "location": "westeurope"})
+    assert [failure.reason for failure in answer.failures] == [
+        "missing required property 'agentPoolProfiles[0].name'"
+    ]
+
+
+def test_the_shapes_are_those_of_the_installed_sdk() -> None:
+    assert shapes.FILE.read_text() == shapes.generated(iter(TYPES)), (
+        "run python -m simulator.plugins.azure_native.shapes"
+    )
+
+
+def test_nested_members_that_the_sdk_does_not_have_never_reach_arm() -> None:
+    inputs = pool_inputs(gpuProfile={"driver": "Install", "driverType": "CUDA"})
+    body = as_object(types.AGENT_POOL.body(inputs)["properties"])
+    assert body["gpuProfile"] == {"driver": "Install"}
+
+
 # --- diff ---------------------------------------------------------------------------------------
 
 
@@ -318,6 +370,34 @@ def test_a_nested_difference_names_its_path(plugin: Plugin) -> None:
     assert list(plugin.diff(GRAFANA, old, new).detailedDiff) == ["properties.grafanaMajorVersion"]
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "kind"),
+    [
+        ("networkProfile", {"podCidr": "10.0.0.0/8"}, {"podCidr": "10.1.0.0/16"}, "UPDATE_REPLACE"),
+        ("networkProfile", {}, {"outboundType": "none"}, "ADD_REPLACE"),
+        ("networkProfile", {"loadBalancerSku": "basic"}, {"loadBalancerSku": "standard"}, "UPDATE"),
+        ("networkProfile", {"ipFamilies": ["IPv4"]}, {"ipFamilies": ["IPv6"]}, "UPDATE"),
+        ("linuxProfile", {"adminUsername": "a"}, {"adminUsername": "b"}, "UPDATE_REPLACE"),
+        ("linuxProfile", {"adminUsername": "a"}, {"adminUsername": "a", "ssh": {}}, "ADD"),
+        ("linuxProfile", {"adminUsername": "a", "ssh": {}}, {"adminUsername": "a"}, "DELETE"),
+    ],
+)
+def test_inside_an_object_that_replaces_only_changed_values_do(
+    plugin: Plugin, name: str, old: JsonObject, new: JsonObject, kind: str
+) -> None:
+    answer = plugin.diff(CLUSTER, {name: old}, {name: new})
+    (found,) = answer.detailedDiff.values()
+    assert Kind(found.kind).name == kind
+
+
+def test_an_array_that_changes_is_sent_in_place_even_where_its_path_replaces(
+    plugin: Plugin,
+) -> None:
+    answer = plugin.diff(ENDPOINT, {"groupIds": ["a"]}, {"groupIds": ["b", "c"]})
+    kinds = {path: Kind(found.kind).name for path, found in answer.detailedDiff.items()}
+    assert kinds == {"groupIds[0]": "UPDATE", "groupIds[1]": "ADD"}
+
+
 # --- preview ------------------------------------------------------------------------------------
 
 
@@ -350,6 +430,58 @@ def test_refresh_takes_only_what_left_the_last_known_state(
     azure.arm("PATCH", made, body={"tags": {"by": "hand"}})
     _, live, _ = plugin.read(GRAFANA, made, inputs, state)
     assert live == {**inputs, "tags": {"by": "hand"}}
+
+
+@pytest.mark.parametrize(
+    ("body", "gone"),
+    [
+        ({"error": {"code": "ResourceGroupNotFound", "message": ""}}, True),
+        ({"error": {"code": "NotFound", "message": ""}}, True),
+        ({"error": {"code": "ContainerNotFound", "message": ""}}, False),
+        ("<html>blocked by the proxy</html>", False),
+    ],
+)
+def test_a_404_tells_that_a_resource_is_gone_only_with_a_code_that_says_so(
+    plugin: Plugin, azure: AzureClient, body: object, gone: bool
+) -> None:
+    made = f"{ROOT}/{made_group(plugin, f'rg-404-{len(str(body))}')}"
+    inputs: JsonObject = {"resourceGroupName": made.rpartition("/")[2]}
+    fail(azure, service="arm", method="GET", then={"status": 404, "body": body})
+    if gone:
+        assert plugin.read(GROUP, made, inputs, {}) == ("", {}, {})
+    else:
+        with pytest.raises(CallFailed, match="Status=404"):
+            plugin.read(GROUP, made, inputs, {})
+
+
+def test_a_read_that_fails_after_a_write_is_a_warning(plugin: Plugin, azure: AzureClient) -> None:
+    then = {"status": 403, "body": {"error": {"code": "AuthorizationFailed", "message": "no"}}}
+    rule = {"service": "arm", "method": "GET", "path": f"{ROOT}/rg-unread"}
+    azure.settings(faults=[{**rule, "from": 2, "then": then}])
+    made, outputs = plugin.create(
+        GROUP, {"resourceGroupName": "rg-unread", "location": "westeurope"}
+    )
+    assert made == f"{ROOT}/rg-unread"
+    assert outputs["name"] == "rg-unread"
+
+
+def test_what_was_accepted_stays_in_state_when_its_poll_fails(
+    plugin: Plugin, azure: AzureClient
+) -> None:
+    group = made_group(plugin, "rg-poll")
+    then = {"status": 403, "body": {"error": {"code": "AuthorizationFailed", "message": "no"}}}
+    rule = {"service": "arm", "method": "GET", "path": ".*/operationStatuses/.*"}
+    fail(azure, **rule, then=then)
+    with pytest.raises(CallFailed, match="AuthorizationFailed") as failure:
+        plugin.create(GRAFANA, grafana_inputs(group, "graf-poll"))
+    assert failure.value.partial is not None
+    assert failure.value.partial.id.endswith("/graf-poll")
+
+
+def test_an_answer_without_json_is_an_error(plugin: Plugin, azure: AzureClient) -> None:
+    fail(azure, service="arm", method="PUT", then={"status": 200, "body": "<html></html>"})
+    with pytest.raises(CallFailed, match=r"unexpected response from Azure: .* 200 OK"):
+        plugin.create(GROUP, {"resourceGroupName": "rg-html", "location": "westeurope"})
 
 
 def test_a_resource_that_is_gone_reads_as_gone(plugin: Plugin) -> None:

@@ -290,7 +290,7 @@ def test_inspect_has_the_shape_that_reports_compare(azure: Azure) -> None:
     services = [item["name"] for item in as_objects(cluster["services"])]
     assert services == ["pyroscope", "pyroscope-headless", "pyroscope-memberlist"]
     resources = as_object(shown["resources"])
-    assert resources[GRAFANA] == azure.get(GRAFANA)
+    assert resources[GRAFANA] == azure.arm("GET", GRAFANA, "2025-08-01")
     assert list(resources) == sorted(resources, key=str.lower)
 
 

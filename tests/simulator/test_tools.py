@@ -1,8 +1,10 @@
 """``scripts/tools``: a usable tool is found, one that is missing is built once from its pins."""
 
+import hashlib
 import re
 import stat
 import subprocess
+import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -11,9 +13,10 @@ import pytest
 import yaml
 
 from tools import provide
+from tools.environment import Packages, interpreter
 from tools.provide import PULUMI, PULUMI_AT_LEAST, ToolError, built_path, main, pulumi_is_recent
 
-assert PULUMI.build is not None
+assert isinstance(PULUMI.build, provide.Build)
 BUILD = PULUMI.build
 ROOT = Path(__file__).parents[2]
 ADVICE = "https://www.pulumi.com/docs/iac/download-install/"
@@ -201,3 +204,56 @@ def test_an_unknown_name_lists_the_known_ones(capsys: pytest.CaptureFixture[str]
     with pytest.raises(SystemExit):
         main(["helm"])
     assert "unknown name 'helm'; known: pulumi" in capsys.readouterr().err
+
+
+def wheel(folder: Path, name: str) -> Path:
+    """A package with one module that says its name and its arguments."""
+    file = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr(f"{name}.py", f"import sys\nprint({name!r}, sys.argv[1:])\n")
+        archive.writestr(f"{name}-1.0.dist-info/METADATA", f"Name: {name}\nVersion: 1.0\n")
+        tags = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        archive.writestr(f"{name}-1.0.dist-info/WHEEL", tags)
+        archive.writestr(f"{name}-1.0.dist-info/RECORD", "")
+    return file
+
+
+def pinned(folder: Path, file: Path) -> provide.Tool:
+    """A tool that is the package in ``file``, pinned with its hash."""
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    (folder / "requirements.txt").write_text(f"hello==1.0 --hash=sha256:{digest}\n")
+    packages = Packages(module=folder, version_of="hello", run="hello", minutes=1)
+    return replace(provide.AZURE_CLI, name="hello", needed="hello", build=packages)
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that stands for the package index."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
+    return tmp_path
+
+
+def test_a_tool_of_python_packages_is_installed_once_into_an_environment_of_its_own(
+    machine: Path, index: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tool = pinned(index, wheel(index, "hello"))
+    command = provide.provide(tool)
+    assert provide.provide(tool) == command
+    assert capsys.readouterr().err.count("installing hello 1.0") == 1
+    shown = subprocess.run([command, "a b"], capture_output=True, text=True, check=True).stdout
+    assert shown == "hello ['a b']\n"
+    assert interpreter(command).exists()
+
+
+def test_a_package_that_is_not_the_pinned_one_is_refused_and_leaves_no_command(
+    machine: Path, index: Path
+) -> None:
+    file = wheel(index, "hello")
+    tool = pinned(index, file)
+    wheel(index, "other").replace(file)
+    with pytest.raises(ToolError, match=r"installing hello 1\.0 failed"):
+        provide.provide(tool)
+    path = built_path(tool)
+    assert path is not None
+    assert not path.exists()

@@ -1,13 +1,18 @@
-"""Node pools. Quota is checked when a pool is accepted; Spot pools get Azure's taint and label."""
+"""Node pools. Quota is checked when a pool is accepted; Spot pools get Azure's taint and label.
+
+The members are those of the published model (azure-mgmt-containerservice 41.6 for 2026-06-01, the
+typed inputs of azure-native 3.29 for 2025-09-01): nothing follows here from those that are
+:func:`schema.anything`, but they are accepted and kept.
+"""
 
 import re
 from typing import Final
 
 from simulator.arm import compute, schema
 from simulator.arm.errors import ArmError, bad_request
-from simulator.arm.polling import CONTAINER_SERVICE
-from simulator.arm.resource_type import Call, ResourceType
-from simulator.values import JsonObject, as_integer, as_number, as_object, as_text, texts
+from simulator.arm.resource_type import Call
+from simulator.arm.types.aks import AksType
+from simulator.values import JsonObject, as_integer, as_number, as_object, as_text, clone, texts
 from simulator.world import Operation, Resource, World
 
 TYPE: Final = "Microsoft.ContainerService/managedClusters/agentPools"
@@ -17,7 +22,7 @@ TAINT_PATTERN: Final = r"[^=:]+(=[^:]*)?:(NoSchedule|PreferNoSchedule|NoExecute)
 
 POOL_FIELDS: Final = {
     "count": schema.integer(required=True),
-    "vmSize": schema.text(required=True, create_only=True),
+    "vmSize": schema.text(create_only=True, blank=True),
     "mode": schema.text("System", "User", "Gateway", default="User"),
     "type": schema.text(
         "VirtualMachineScaleSets",
@@ -27,7 +32,9 @@ POOL_FIELDS: Final = {
         create_only=True,
     ),
     "osType": schema.text("Linux", "Windows", default="Linux", create_only=True),
-    "osSKU": schema.text("Ubuntu", "AzureLinux", "Ubuntu2204", "Ubuntu2404", default="Ubuntu"),
+    "osSKU": schema.text(
+        "Ubuntu", "AzureLinux", "Ubuntu2204", "Ubuntu2404", default="Ubuntu", blank=True
+    ),
     "osDiskSizeGB": schema.integer(create_only=True),
     "osDiskType": schema.text("Managed", "Ephemeral", create_only=True),
     "maxPods": schema.integer(create_only=True),
@@ -49,30 +56,65 @@ POOL_FIELDS: Final = {
     "gpuProfile": schema.record(
         {
             "driver": schema.text("Install", "None", create_only=True),
-            "driverType": schema.text("GRID", "CUDA"),
         }
     ),
     "kubeletConfig": schema.anything(),
     "linuxOSConfig": schema.anything(),
-    "orchestratorVersion": schema.text(),
-    "upgradeSettings": schema.anything(),
+    "orchestratorVersion": schema.text(blank=True),
+    "upgradeSettings": schema.record(
+        {
+            "maxSurge": schema.text(),
+            "maxUnavailable": schema.text(),
+            "drainTimeoutInMinutes": schema.integer(),
+            "nodeSoakDurationInMinutes": schema.integer(),
+            "undrainableNodeBehavior": schema.text("Cordon", "Schedule"),
+        }
+    ),
     "enableNodePublicIP": schema.flag(),
     "enableEncryptionAtHost": schema.flag(),
     "scaleDownMode": schema.text("Delete", "Deallocate"),
-    "workloadRuntime": schema.text("OCIContainer", "KataVmIsolation"),
+    "workloadRuntime": schema.text("OCIContainer", "KataVmIsolation", "WasmWasi"),
+    "kubeletDiskType": schema.text("OS", "Temporary"),
+    "enableUltraSSD": schema.flag(),
+    "enableFIPS": schema.flag(),
+    "messageOfTheDay": schema.text(create_only=True),
+    "podIPAllocationMode": schema.text("DynamicIndividual", "StaticBlock"),
+    "nodePublicIPPrefixID": schema.text(create_only=True),
+    "proximityPlacementGroupID": schema.text(create_only=True),
+    "capacityReservationGroupID": schema.text(create_only=True),
+    "hostGroupID": schema.text(create_only=True),
+    "creationData": schema.anything(create_only=True),
+    "networkProfile": schema.anything(),
+    "windowsProfile": schema.anything(),
+    "securityProfile": schema.record(
+        {
+            "enableVTPM": schema.flag(),
+            "enableSecureBoot": schema.flag(),
+            "sshAccess": schema.text("LocalUser", "Disabled", "EntraID"),
+        }
+    ),
+    "gatewayProfile": schema.anything(),
+    "virtualMachinesProfile": schema.anything(),
+    "virtualMachineNodesStatus": schema.anything(),
+    "localDNSProfile": schema.anything(),
+    "artifactStreamingProfile": schema.anything(since="2026-06-01"),
+    "status": schema.anything(),
     **schema.computed(
         "provisioningState", "powerState", "currentOrchestratorVersion", "nodeImageVersion", "eTag"
     ),
 }
+DEFAULT_SIZE: Final = "Standard_D4ds_v5"
+"""What the service chooses where a pool names no VM size."""
 
 
-class AgentPools(ResourceType):
-    """``Microsoft.ContainerService/managedClusters/agentPools``; long-running."""
+class AgentPools(AksType):
+    """``Microsoft.ContainerService/managedClusters/agentPools``; long-running.
+
+    2026-06-01, which the Azure CLI sends, has artifact streaming; 2025-09-01, azure-native's, not.
+    """
 
     type = TYPE
-    versions = ("2025-09-01", "2026-08-01")
     name_pattern = r"[a-z][a-z0-9]{0,11}"
-    long_running = CONTAINER_SERVICE
     create_seconds = 180
     update_seconds = 60
     delete_seconds = 120
@@ -89,6 +131,7 @@ class AgentPools(ResourceType):
         """What Azure accepts as a pool, within the quota."""
         cluster = self.world.get(call.id.parent)
         location = as_text(cluster.body.get("location")) if cluster else ""
+        choose_size(new.properties, old)
         check_pool(self.world, new.properties, new.id, location)
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
@@ -115,6 +158,12 @@ class AgentPools(ResourceType):
                 f"There has to be at least one system agent pool; '{resource.name}' is the last.",
                 "InvalidParameter",
             )
+
+
+def choose_size(pool: JsonObject, old: Resource | None) -> None:
+    """A pool without a VM size keeps the one it has; a new one gets the service's choice."""
+    if not pool.get("vmSize"):
+        pool["vmSize"] = old.properties.get("vmSize") if old else DEFAULT_SIZE
 
 
 def check_pool(world: World, pool: JsonObject, pool_id: str, location: str) -> None:
@@ -199,6 +248,24 @@ def _check_gpu(pool: JsonObject, name: str, size: compute.VmSize) -> None:
         )
 
 
+_DEFAULTS: Final[JsonObject] = {
+    "enableEncryptionAtHost": False,
+    "enableFIPS": False,
+    "enableNodePublicIP": False,
+    "enableUltraSSD": False,
+    "kubeletDiskType": "OS",
+    "maxPods": 250,
+    "osDiskSizeGB": 128,
+    "osDiskType": "Managed",
+    "scaleDownMode": "Delete",
+    "securityProfile": {"enableSecureBoot": False, "enableVTPM": False, "sshAccess": "LocalUser"},
+    "upgradeSettings": {"maxSurge": "10%", "maxUnavailable": "0"},
+    "workloadRuntime": "OCIContainer",
+}
+"""What a pool comes back with where its request says nothing (answers in azure-rest-api-specs'
+examples of ``AgentPools`` and in recordings of the Azure CLI's tests)."""
+
+
 def complete_pool(pool: JsonObject) -> None:
     """Add what Azure adds: Spot's taint and label, defaults of the node."""
     if pool.get("scaleSetPriority") == "Spot":
@@ -209,9 +276,11 @@ def complete_pool(pool: JsonObject) -> None:
             pool["nodeTaints"] = [*taints, SPOT_TAINT]
         labels = dict(as_object(pool.get("nodeLabels")))
         pool["nodeLabels"] = {**labels, SPOT_KEY: "spot"}
-    pool.setdefault("maxPods", 250)
-    pool.setdefault("osDiskSizeGB", 128)
-    pool.setdefault("osDiskType", "Managed")
+    size = compute.size_of(as_text(pool.get("vmSize")))
+    if size is not None and size.gpus:
+        pool.setdefault("gpuProfile", {"driver": "Install"})
+    for name, value in _DEFAULTS.items():
+        pool.setdefault(name, clone(value))
     pool["powerState"] = {"code": "Running"}
 
 

@@ -2,19 +2,47 @@
 
 Metrics of a cluster flow to a workspace when the cluster is associated with a rule whose
 ``prometheusForwarder`` stream flows to that workspace.
+
+azure-native, the Azure CLI and most else send 2022-06-01, the newest SDK 2023-03-11; the members
+are those of azure-mgmt-monitor 7.0 and of azure-native 3.29.
 """
 
 import uuid
+from collections.abc import Sequence
 
 from simulator.arm import schema
 from simulator.arm.errors import ArmError, bad_request
 from simulator.arm.resource_type import AT_ONCE, Call, ResourceType
+from simulator.arm.schema import Problem
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
 from simulator.world import Resource
 
 VERSIONS = ("2022-06-01", "2023-03-11")
 STREAM = "Microsoft-PrometheusMetrics"
 ENDPOINT_ASSOCIATION = "configurationAccessEndpoint"
+
+
+_OTHER_SOURCES = (
+    "performanceCounters",
+    "windowsEventLogs",
+    "syslog",
+    "extensions",
+    "logFiles",
+    "iisLogs",
+    "windowsFirewallLogs",
+    "platformTelemetry",
+)
+_OTHER_DESTINATIONS = (
+    "logAnalytics",
+    "azureMonitorMetrics",
+    "eventHubs",
+    "eventHubsDirect",
+    "storageBlobsDirect",
+    "storageTablesDirect",
+    "storageAccounts",
+)
+_NEW_DESTINATIONS = ("microsoftFabric", "azureDataExplorer")
+"""What else a rule may collect and where else to: nothing follows from it here."""
 
 
 class DataCollectionEndpoints(ResourceType):
@@ -41,6 +69,8 @@ class DataCollectionEndpoints(ResourceType):
                     "configurationAccess",
                     "logsIngestion",
                     "metricsIngestion",
+                    "privateLinkScopedResources",
+                    "failoverConfiguration",
                     "metadata",
                 ),
             }
@@ -93,8 +123,12 @@ class DataCollectionRules(ResourceType):
                 "description": schema.text(),
                 "dataCollectionEndpointId": schema.text(),
                 "streamDeclarations": schema.anything(),
+                "agentSettings": schema.anything(since="2023-03-11"),
+                "references": schema.anything(since="2023-03-11"),
                 "dataSources": schema.record(
                     {
+                        **{name: schema.anything() for name in _OTHER_SOURCES},
+                        "dataImports": schema.anything(since="2023-03-11"),
                         "prometheusForwarder": schema.items(
                             schema.record(
                                 {
@@ -105,11 +139,13 @@ class DataCollectionRules(ResourceType):
                                     "labelIncludeFilter": schema.mapping(),
                                 }
                             )
-                        )
+                        ),
                     }
                 ),
                 "destinations": schema.record(
                     {
+                        **{name: schema.anything() for name in _OTHER_DESTINATIONS},
+                        **{name: schema.anything(since="2023-03-11") for name in _NEW_DESTINATIONS},
                         "monitoringAccounts": schema.items(
                             schema.record(
                                 {
@@ -118,7 +154,7 @@ class DataCollectionRules(ResourceType):
                                     **schema.computed("accountId"),
                                 }
                             )
-                        )
+                        ),
                     }
                 ),
                 "dataFlows": schema.items(
@@ -126,16 +162,33 @@ class DataCollectionRules(ResourceType):
                         {
                             "streams": schema.items(schema.text(), required=True),
                             "destinations": schema.items(schema.text(), required=True),
+                            "transformKql": schema.text(),
+                            "outputStream": schema.text(),
+                            "builtInTransform": schema.text(),
+                            "captureOverflow": schema.flag(since="2023-03-11"),
                         }
                     )
                 ),
-                **schema.computed("provisioningState", "immutableId", "metadata"),
+                **schema.computed("provisioningState", "immutableId", "metadata", "endpoints"),
             },
             required=True,
         ),
         kind=schema.text("Linux", "Windows"),
         identity=schema.anything(),
     )
+
+    def invalid(self, faults: Sequence[Problem]) -> ArmError:
+        """One code for all, with the faults one by one in the details (recorded by azapi)."""
+        fault = bad_request("Data collection rule is invalid", "InvalidPayload")
+        fault.details = [
+            {
+                "code": "InvalidDataSource" if "dataSources" in item.path else "InvalidData",
+                "message": item.message,
+                "target": item.path,
+            }
+            for item in faults
+        ]
+        return fault
 
     def check(self, call: Call, new: Resource, old: Resource | None) -> None:
         """Every flow leads from a declared stream to a declared, existing workspace."""
@@ -202,6 +255,8 @@ class DataCollectionRuleAssociations(ResourceType):
                 },
                 required=True,
             ),
+            # The Azure CLI sends one; an association has none, and its answer tells none.
+            **schema.computed("location"),
             **schema.ENVELOPE,
         }
     )

@@ -44,10 +44,14 @@ _FIELDS = {
 
 
 class Extensions(ResourceType):
-    """``Microsoft.KubernetesConfiguration/extensions`` below a cluster; long-running."""
+    """``Microsoft.KubernetesConfiguration/extensions`` below a cluster; long-running.
+
+    azure-native sends 2023-05-01, the newest SDK 2025-03-01, the Azure CLI's extension
+    ``k8s-extension`` 2024-11-01; they have the same members here.
+    """
 
     type = "Microsoft.KubernetesConfiguration/extensions"
-    versions = ("2023-05-01", "2025-03-01")
+    versions = ("2023-05-01", "2024-11-01", "2025-03-01")
     name_pattern = r"[a-zA-Z0-9][a-zA-Z0-9-.]{0,252}"
     long_running = EXTENSION
     create_seconds = 150
@@ -82,12 +86,6 @@ class Extensions(ResourceType):
                 "version can be specified only when autoUpgradeMinorVersion is false.",
                 "InvalidParameter",
             )
-        if not extension_agent.version_for(new):
-            raise bad_request(
-                f"No version of {KNOWN} fits release train '{properties.get('releaseTrain')}' and "
-                f"version '{properties.get('version')}'.",
-                "ExtensionVersionNotFound",
-            )
         if call.id.scope.lower() not in self.world.clusters:
             raise ArmError(
                 409,
@@ -114,8 +112,17 @@ class Extensions(ResourceType):
         new.properties.setdefault("configurationSettings", {})
 
     def finish_put(self, resource: Resource, operation: Operation) -> ArmError | None:
-        """Helm has installed it, or not."""
+        """Helm has installed it, or not; a version that does not exist is found out only here."""
         verb = "Create" if operation.kind == "create" else "Update"
+        if not extension_agent.version_for(resource):
+            return ArmError(
+                400,
+                "ExtensionOperationFailed",
+                "The extension operation failed with the following error: Failed to resolve the "
+                "extension version from the given values. Version does not exist: release train "
+                f"'{resource.properties.get('releaseTrain')}', version "
+                f"'{resource.properties.get('version')}'.",
+            )
         if resource.hidden.get("failedInstall") is True:
             reason = "cannot re-use a name that is still in use"
         else:
@@ -172,7 +179,7 @@ class Extensions(ResourceType):
         }
         faults = schema.problems(self.schema, merged)
         if faults:
-            raise bad_request(" ".join(faults), "InvalidRequestContent")
+            raise self.invalid(faults)
         self.busy(call, resource)
         new = Resource(
             resource.id,
@@ -184,6 +191,7 @@ class Extensions(ResourceType):
         self._carry(call, resource, new)
         self.check(call, new, resource)
         self.begin(call, new, resource)
+        self.stamp(call, new, resource)
         self.world.put(new)
         started = self._started_put(call, new, resource)
         return Response(202, started.body, started.headers)

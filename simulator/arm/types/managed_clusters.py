@@ -12,10 +12,12 @@ from typing import Final
 from simulator.arm import identities, private_link, roles, schema
 from simulator.arm.errors import ArmError, bad_request
 from simulator.arm.ids import group_id
-from simulator.arm.polling import CONTAINER_SERVICE
-from simulator.arm.resource_type import Call, ResourceType
-from simulator.arm.types.agent_pools import POOL_FIELDS, accept_pool, check_pool
+from simulator.arm.resource_type import Call
+from simulator.arm.types import run_command
+from simulator.arm.types.agent_pools import POOL_FIELDS, accept_pool, check_pool, choose_size
+from simulator.arm.types.aks import AksType
 from simulator.arm.types.kubeconfig import kubeconfigs
+from simulator.clock import timestamp
 from simulator.http import Response
 from simulator.kubernetes.state import new_cluster
 from simulator.values import (
@@ -35,11 +37,15 @@ GROUPS: Final = "Microsoft.Resources/resourceGroups"
 DEFAULT_VERSION: Final = "1.33"
 VERSIONS: Final = {"1.32": "1.32.7", "1.33": "1.33.3", "1.34": "1.34.1"}
 
+_NEW: Final = "2026-06-01"
+"""What this version, the Azure CLI's, has and 2025-09-01 has not."""
 _SWITCH = schema.record({"enabled": schema.flag()})
 
 PROPERTIES = schema.record(
     {
-        "kubernetesVersion": schema.text(pattern=r"\d+\.\d+(\.\d+)?", default=DEFAULT_VERSION),
+        "kubernetesVersion": schema.text(
+            pattern=r"\d+\.\d+(\.\d+)?", default=DEFAULT_VERSION, blank=True
+        ),
         "dnsPrefix": schema.text(create_only=True),
         "fqdnSubdomain": schema.text(create_only=True),
         "nodeResourceGroup": schema.text(pattern=r".{1,80}", create_only=True),
@@ -55,9 +61,11 @@ PROPERTIES = schema.record(
                     {
                         "enabled": schema.flag(default=False),
                         "kubeStateMetrics": schema.anything(),
+                        "controlPlane": schema.anything(since=_NEW),
                     }
                 ),
-                "containerInsights": schema.anything(),
+                "containerInsights": schema.anything(since=_NEW),
+                "appMonitoring": schema.anything(since=_NEW),
             }
         ),
         "oidcIssuerProfile": schema.record(
@@ -69,6 +77,7 @@ PROPERTIES = schema.record(
                 "imageCleaner": schema.anything(),
                 "defender": schema.anything(),
                 "azureKeyVaultKms": schema.anything(),
+                "customCATrustCertificates": schema.texts(),
             }
         ),
         "networkProfile": schema.record(
@@ -86,6 +95,11 @@ PROPERTIES = schema.record(
                 "dnsServiceIP": schema.text(create_only=True),
                 "loadBalancerProfile": schema.anything(),
                 "natGatewayProfile": schema.anything(),
+                "staticEgressGatewayProfile": schema.anything(),
+                "advancedNetworking": schema.anything(),
+                "networkMode": schema.text("transparent", "bridge", create_only=True),
+                "podCidrs": schema.texts(),
+                "serviceCidrs": schema.texts(),
                 "ipFamilies": schema.texts(),
             }
         ),
@@ -97,6 +111,9 @@ PROPERTIES = schema.record(
                 "enableAzureRBAC": schema.flag(),
                 "adminGroupObjectIDs": schema.texts(),
                 "tenantID": schema.text(),
+                "clientAppID": schema.text(),
+                "serverAppID": schema.text(),
+                "serverAppSecret": schema.text(),
             }
         ),
         "apiServerAccessProfile": schema.record(
@@ -122,6 +139,21 @@ PROPERTIES = schema.record(
         "nodeProvisioningProfile": schema.anything(),
         "publicNetworkAccess": schema.text("Enabled", "Disabled"),
         "metricsProfile": schema.anything(),
+        "aiToolchainOperatorProfile": schema.anything(),
+        "bootstrapProfile": schema.anything(),
+        "diskEncryptionSetID": schema.text(create_only=True),
+        "httpProxyConfig": schema.anything(),
+        "identityProfile": schema.anything(),
+        "ingressProfile": schema.anything(),
+        "podIdentityProfile": schema.anything(),
+        "privateLinkResources": schema.anything(),
+        "serviceMeshProfile": schema.anything(),
+        "upgradeSettings": schema.anything(),
+        "windowsProfile": schema.anything(),
+        "workloadAutoScalerProfile": schema.anything(),
+        "hostedSystemProfile": schema.anything(since=_NEW),
+        "schedulerProfile": schema.anything(since=_NEW),
+        "status": schema.anything(since=_NEW),
         **schema.computed(
             "provisioningState",
             "powerState",
@@ -130,7 +162,6 @@ PROPERTIES = schema.record(
             "privateFQDN",
             "currentKubernetesVersion",
             "maxAgentPools",
-            "identityProfile",
             "resourceUID",
         ),
     },
@@ -138,14 +169,17 @@ PROPERTIES = schema.record(
 )
 
 
-class ManagedClusters(ResourceType):
-    """``Microsoft.ContainerService/managedClusters``; long-running."""
+class ManagedClusters(AksType):
+    """``Microsoft.ContainerService/managedClusters``; long-running.
+
+    The Azure CLI reads one with 2023-01-01 (``az aks update --enable-azure-monitor-metrics``) and
+    does all else with 2026-06-01; azure-native sends 2025-09-01, the newest SDK 2026-08-01. The
+    members are those of the published models (azure-mgmt-containerservice 41.6, azure-native 3.29).
+    """
 
     type = "Microsoft.ContainerService/managedClusters"
     wire_type = "Microsoft.ContainerService/ManagedClusters"
-    versions = ("2025-09-01", "2026-08-01")
     name_pattern = r"[a-zA-Z0-9]([-\w]{0,61}[a-zA-Z0-9])?"
-    long_running = CONTAINER_SERVICE
     create_seconds = 240
     update_seconds = 90
     delete_seconds = 300
@@ -155,6 +189,7 @@ class ManagedClusters(ResourceType):
             {
                 "type": schema.text("SystemAssigned", "UserAssigned", "None"),
                 "userAssignedIdentities": schema.anything(),
+                "delegatedResources": schema.anything(),
                 **schema.computed("principalId", "tenantId"),
             }
         ),
@@ -165,12 +200,15 @@ class ManagedClusters(ResourceType):
             }
         ),
         kind=schema.text(),
+        extendedLocation=schema.anything(),
+        **schema.computed("eTag"),
     )
 
     def __init__(self, world: World) -> None:
         super().__init__(world)
         self.actions["listclusterusercredential"] = self._user_credential
         self.actions["listclusteradmincredential"] = self._admin_credential
+        self.actions["runcommand"] = self._run_command
         self.actions["rotateclustercertificates"] = partial(self._operate, "rotate")
         self.actions["start"] = partial(self._operate, "start")
         self.actions["stop"] = partial(self._operate, "stop")
@@ -213,6 +251,7 @@ class ManagedClusters(ResourceType):
             )
         for profile in profiles:
             pool_id = f"{new.id}/agentPools/{as_text(profile.get('name'))}"
+            choose_size(profile, self.world.get(pool_id))
             check_pool(self.world, profile, pool_id, as_text(new.body.get("location")))
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
@@ -282,9 +321,8 @@ class ManagedClusters(ResourceType):
         return None
 
     def wire(self, resource: Resource) -> JsonObject:
-        """With the lower-case group segment and all pools, as AKS answers."""
+        """With all pools, as AKS answers."""
         shown = super().wire(resource)
-        shown["id"] = resource.id.replace("/resourceGroups/", "/resourcegroups/")
         profiles: list[object] = []
         for _, pool in sorted(self.world.resources.items()):
             if pool.type == POOLS and pool.key.startswith(resource.key + "/agentpools/"):
@@ -353,11 +391,46 @@ class ManagedClusters(ResourceType):
         operation = self.world.start(self.handler, kind, resource.id, self.update_seconds)
         return Response(202, None, self.headers(call, resource, operation))
 
+    def _run_command(self, call: Call, resource: Resource) -> Response:
+        command = as_text(call.request.json_object().get("command"))
+        if not command:
+            raise bad_request("Required parameter command is missing (null).", "InvalidParameter")
+        if dig(resource.properties, "apiServerAccessProfile", "disableRunCommand") is True:
+            raise bad_request("Run command is disabled on this cluster.")
+        operation = self.world.start(
+            self.handler, "run", resource.id, run_command.COMMAND_SECONDS, command=command
+        )
+        operation.details["began"] = timestamp()
+        name = operation.id.replace("-", "")
+        url = f"{self.world.arm_url}{resource.id}/commandResults/{name}?api-version={call.version}"
+        return Response(202, None, {"Location": url})
+
+    def poll(self, operation: Operation, path: str) -> Response:
+        """A command's result; else as every operation of AKS."""
+        if operation.kind != "run":
+            return super().poll(operation, path)
+        result: JsonObject = {
+            "id": operation.id.replace("-", ""),
+            "properties": {
+                "provisioningState": "Running" if operation.running else operation.status,
+                "startedAt": operation.details.get("began"),
+            },
+        }
+        if operation.running:
+            return Response(202, result, {"Location": f"{self.world.arm_url}{path}"})
+        for name in ("exitCode", "finishedAt", "logs"):
+            bury(result, operation.details.get(name), "properties", name)
+        return Response(200, result)
+
     def finish_other(self, resource: Resource, operation: Operation) -> None:
-        """The end of a start, a stop, or a rotation of the credentials."""
+        """The end of a start, a stop, a rotation of the credentials, or a command."""
         if operation.error:
             return
-        if operation.kind == "rotate":
+        if operation.kind == "run":
+            cluster = self.world.clusters[resource.key]
+            code, text = run_command.run(cluster, as_text(operation.details.get("command")))
+            operation.details.update(exitCode=code, logs=text, finishedAt=timestamp())
+        elif operation.kind == "rotate":
             self.world.clusters[resource.key].tokens.clear()
         else:
             code = "Running" if operation.kind == "start" else "Stopped"

@@ -5,22 +5,27 @@ Pending; Approved and the private address show after approval on the other side 
 """
 
 import zlib
+from collections.abc import Sequence
 
 from simulator.arm import private_link, schema
 from simulator.arm.errors import ArmError, bad_request
 from simulator.arm.polling import DASHBOARD
 from simulator.arm.resource_type import Call, ResourceType
+from simulator.arm.schema import Problem
 from simulator.arm.types.grafana import check_idle
 from simulator.values import JsonObject, as_object, as_text
 from simulator.world import Operation, Resource
 
 
 class ManagedPrivateEndpoints(ResourceType):
-    """``Microsoft.Dashboard/grafana/managedPrivateEndpoints``; long-running."""
+    """``Microsoft.Dashboard/grafana/managedPrivateEndpoints``; long-running.
+
+    The versions are those of :class:`~simulator.arm.types.grafana.GrafanaWorkspaces`, alike here.
+    """
 
     type = private_link.MANAGED_PRIVATE_ENDPOINTS
     wire_type = "microsoft.dashboard/grafana/managedprivateendpoints"
-    versions = ("2024-10-01", "2025-08-01")
+    versions = ("2023-09-01", "2024-10-01", "2025-08-01")
     name_pattern = r"[a-zA-Z0-9][-a-zA-Z0-9]{1,18}[a-zA-Z0-9]"
     long_running = DASHBOARD
     creating_state = "Accepted"
@@ -44,6 +49,13 @@ class ManagedPrivateEndpoints(ResourceType):
             required=True,
         )
     )
+
+    def invalid(self, faults: Sequence[Problem]) -> ArmError:
+        """A host name that is none has a code of its own (terraform-provider-azurerm 29466)."""
+        error = super().invalid(faults)
+        if faults[0].path == "properties.privateLinkServiceUrl":
+            error.code = "PrivateLinkServiceInvalidHostname"
+        return error
 
     def busy(self, call: Call, resource: Resource | None) -> None:
         """One operation at a time runs on the workspace, whichever endpoint it is about."""

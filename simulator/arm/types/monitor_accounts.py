@@ -14,11 +14,14 @@ ENDPOINTS = "Microsoft.Insights/dataCollectionEndpoints"
 
 
 class MonitorAccounts(ResourceType):
-    """``Microsoft.Monitor/accounts``: PUT synchronous and always 200, DELETE long-running."""
+    """``Microsoft.Monitor/accounts``: PUT synchronous and always 200, DELETE long-running.
+
+    The Azure CLI sends 2025-10-03 (``az monitor account``), everybody else 2023-04-03.
+    """
 
     type = "Microsoft.Monitor/accounts"
     wire_type = "Microsoft.Monitor/accounts"
-    versions = ("2023-04-03",)
+    versions = ("2023-04-03", "2025-10-03")
     name_pattern = r"[a-zA-Z0-9][-a-zA-Z0-9]{2,61}[a-zA-Z0-9]"
     long_running = MONITOR
     synchronous = frozenset({"PUT"})

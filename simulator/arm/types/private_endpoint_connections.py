@@ -20,12 +20,18 @@ PUT_SECONDS = 5
 
 
 class PrivateEndpointConnections(ResourceType):
-    """``.../privateLinkServices/privateEndpointConnections``: PUT answers 200, still Updating."""
+    """``.../privateLinkServices/privateEndpointConnections``: PUT answers 200, still Updating.
+
+    The Azure CLI sends 2022-01-01 (``az network private-link-service connection``) and 2021-05-01
+    (``az network private-endpoint-connection``).
+    """
 
     type = "Microsoft.Network/privateLinkServices/privateEndpointConnections"
-    versions = ("2024-05-01", "2026-03-01")
+    versions = ("2021-05-01", "2022-01-01", "2024-03-01", "2024-05-01", "2026-03-01")
     long_running = NETWORK
     delete_seconds = 10
+    has_system_data = False
+    refused = dict.fromkeys(("missing", "unknown", "type", "value"), "InvalidRequestFormat")
     schema = schema.record(
         {
             "properties": schema.record(
@@ -66,9 +72,9 @@ class PrivateEndpointConnections(ResourceType):
     def put(self, call: Call) -> Response:
         """Change the state of a connection that an endpoint made."""
         body = call.request.json_object()
-        faults = schema.problems(self.schema, body)
+        faults = schema.problems(self.schema, body, call.version)
         if faults:
-            raise bad_request(" ".join(faults), "InvalidRequestFormat")
+            raise self.invalid(faults)
         service, connection = self._found(call.id)
         wanted = as_object(
             as_object(body.get("properties")).get("privateLinkServiceConnectionState")

@@ -10,10 +10,14 @@ from simulator.world import Resource
 
 
 class PrivateLinkServices(ResourceType):
-    """``Microsoft.Network/privateLinkServices``; long-running."""
+    """``Microsoft.Network/privateLinkServices``; long-running.
+
+    azure-native sends 2024-05-01, the Azure CLI 2024-03-01, the newest SDK 2026-03-01.
+    """
 
     type = private_link.PRIVATE_LINK_SERVICES
-    versions = ("2024-05-01", "2026-03-01")
+    versions = ("2024-03-01", "2024-05-01", "2026-03-01")
+    has_system_data = False
     name_pattern = r"[a-zA-Z0-9]([-\w.]{0,78}\w)?"
     long_running = NETWORK
     create_seconds = 40

@@ -1,8 +1,9 @@
 """Resource groups. Deleting one deletes everything in it; a managed one belongs to what made it."""
 
 from simulator.arm import schema
-from simulator.arm.errors import ArmError, conflict, group_not_found
+from simulator.arm.errors import ArmError, bad_request, conflict, group_not_found
 from simulator.arm.ids import ResourceId
+from simulator.arm.locations import REGIONS, normalized
 from simulator.arm.polling import RESOURCES
 from simulator.arm.resource_type import Call, ResourceType
 from simulator.http import Response
@@ -11,15 +12,19 @@ from simulator.world import Resource
 
 
 class ResourceGroups(ResourceType):
-    """``Microsoft.Resources/resourceGroups``: PUT synchronous, DELETE long-running."""
+    """``Microsoft.Resources/resourceGroups``: PUT synchronous, DELETE long-running.
+
+    azure-native sends 2024-03-01, the Azure CLI 2024-11-01, the newest SDK 2025-04-01.
+    """
 
     type = "Microsoft.Resources/resourceGroups"
-    versions = ("2024-03-01", "2025-04-01", "2021-04-01", "2022-09-01")
+    versions = ("2021-04-01", "2022-09-01", "2024-03-01", "2024-11-01", "2025-04-01")
     name_pattern = r"[-\w._()]{1,89}[-\w_()]"
     long_running = RESOURCES
     synchronous = frozenset({"PUT"})
     delete_seconds = 60
     registered = False
+    has_system_data = False
     schema = schema.record(
         {
             "location": schema.text(required=True),
@@ -30,14 +35,22 @@ class ResourceGroups(ResourceType):
         }
     )
 
-    def check(self, call: Call, new: Resource, old: Resource | None) -> None:
-        """The location of a group cannot change."""
-        if old is not None and old.body.get("location") != new.body.get("location"):
+    def check_location(self, call: Call, wanted: str, old: Resource | None) -> None:
+        """A group has a region that exists, and keeps it; in codes of its own."""
+        if wanted and normalized(wanted) not in REGIONS:
+            raise bad_request(
+                f"The provided location '{wanted}' is not available for resource group. List of "
+                f"available regions is '{','.join(REGIONS)}'.",
+                "LocationNotAvailableForResourceGroup",
+            )
+        present = as_text(old.body.get("location")) if old else ""
+        if wanted and present and normalized(present) != normalized(wanted):
             raise conflict(
                 "InvalidResourceGroupLocation",
-                f"Invalid resource group location '{new.body.get('location')}'. The Resource group "
-                f"already exists in location '{old.body.get('location')}'.",
+                f"Invalid resource group location '{wanted}'. The Resource group already exists in "
+                f"location '{present}'.",
             )
+        super().check_location(call, wanted, None)
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """A group is there at once."""

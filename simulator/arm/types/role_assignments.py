@@ -1,7 +1,8 @@
 """Role assignments at any scope; synchronous, with effect on the data planes a little later."""
 
 from simulator.arm import roles, schema
-from simulator.arm.errors import ArmError, bad_request, conflict
+from simulator.arm.errors import ArmError, bad_request, conflict, role_assignment_not_found
+from simulator.arm.ids import ResourceId
 from simulator.arm.resource_type import AT_ONCE, Call, ResourceType
 from simulator.clock import timestamp
 from simulator.http import Response
@@ -15,10 +16,11 @@ class RoleAssignments(ResourceType):
     """``Microsoft.Authorization/roleAssignments``."""
 
     type = roles.ROLE_ASSIGNMENTS
-    versions = ("2022-04-01",)
+    versions = ("2022-04-01", "2020-04-01-preview", "2018-09-01-preview")
     name_pattern = r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
     synchronous = AT_ONCE
     registered = False
+    has_system_data = False
     schema = schema.record(
         {
             "properties": schema.record(
@@ -142,6 +144,13 @@ class RoleAssignments(ResourceType):
                 continue
             found.append(self.wire(item))
         return Response(200, {"value": found})
+
+    def existing(self, wanted: ResourceId) -> Resource:
+        """The assignment, or its own kind of 404."""
+        found = self.world.get(wanted.text)
+        if found is None:
+            raise role_assignment_not_found(wanted.name)
+        return found
 
     def wire(self, resource: Resource) -> JsonObject:
         """Without an etag."""

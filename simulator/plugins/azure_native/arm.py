@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from simulator.plugins.properties import Object
 from simulator.plugins.provider import ProviderError
-from simulator.values import as_object, as_text
+from simulator.values import as_object, as_text, is_object
 
 AUDIENCE = "https://management.azure.com"
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
@@ -29,6 +29,20 @@ DELETE_POLL_SECONDS = 30.0
 REGISTRATION_POLL_SECONDS = 15.0
 REGISTRATION_POLLS = 20
 TERMINAL = frozenset({"succeeded", "failed", "canceled"})
+GONE = frozenset(
+    {
+        "EntityNotFound",
+        "LockNotFound",
+        "NotFound",
+        "ParentResourceNotFound",
+        "ResourceGroupNotFound",
+        "ResourceNotFound",
+        "RoleAssignmentNotFound",
+        "SubscriptionNotFound",
+    }
+)
+"""Codes with which a 404 tells that a resource is gone; any other 404 may be a proxy's
+(``IsNotFound`` of azure.go since 3.11, pulumi-azure-native 4416 and 4841)."""
 
 
 class ArmError(ProviderError):
@@ -40,9 +54,23 @@ class ArmError(ProviderError):
         self.status = status
         self.code = code
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether the resource does not exist."""
+        return self.status == 404 and self.code in GONE
 
-class OperationError(ArmError):
-    """ARM took the request, but the operation it started did not succeed."""
+
+class UnfinishedError(ProviderError):
+    """ARM took the request to create or change; what came after it failed."""
+
+    def __init__(self, reason: str, *, is_over: bool) -> None:
+        super().__init__(reason)
+        self.is_over = is_over
+        """Whether there is no time or no will for another request: timed out, or cancelled."""
+
+
+class _OverError(ProviderError):
+    """The deadline has passed, or the user cancelled."""
 
 
 @dataclass(frozen=True)
@@ -61,10 +89,31 @@ class Answer:
         except ValueError:
             return {}
 
+    def resource(self) -> Object:
+        """The JSON object in the answer to a read or write of a resource.
+
+        Raises:
+            ProviderError: there is none, in the words of ``handleAzCoreResponseError``.
+        """
+        if not is_object(self.decoded()):
+            reason = http.HTTPStatus(self.status).phrase
+            raise ProviderError(
+                f"unexpected response from Azure: '{self.text}', HTTP status: "
+                f"{self.status} {reason}"
+            )
+        return self.body
+
+    def decoded(self) -> object:
+        """The answer as JSON; None if it is not."""
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
+
     def error(self) -> ArmError:
-        """The answer as an error."""
-        error = as_object(self.body.get("error"))
-        if not error:
+        """The answer as an error, with ``error`` around code and message or without."""
+        error = as_object(self.body.get("error")) or self.body
+        if not error.get("code"):
             return ArmError(self.status, "", self.text)
         return ArmError(self.status, as_text(error.get("code")), as_text(error.get("message")))
 
@@ -98,7 +147,7 @@ class Client:
         answer = self._send("GET", resource_id, {"api-version": api_version})
         if answer.status != 200:
             raise answer.error()
-        return answer.body
+        return answer.resource()
 
     def exists(self, resource_id: str, api_version: str) -> bool:
         """Whether there is a resource of this id.
@@ -129,15 +178,21 @@ class Client:
         """Create or change, and wait until it is done; the resource.
 
         Raises:
-            OperationError: it was taken, and then failed.
-            ArmError: it was refused.
+            UnfinishedError: a long one was taken, and then failed, took too long, or was cancelled
+                (``created`` in ``putOrPatch`` of client_azcore.go).
+            ProviderError: it was refused, or the answer is none.
         """
         answer = self._send("PUT", resource_id, {"api-version": api_version}, body)
         if answer.status not in (200, 201, 202):
             raise answer.error()
-        if long or answer.status == 202:
+        made = answer.resource()
+        if not long and answer.status != 202:
+            return made
+        try:
             self._wait(answer, resource_id, api_version, UPDATE_POLL_SECONDS, timeout)
-        return self.get(resource_id, api_version)
+            return self.get(resource_id, api_version)
+        except ProviderError as error:
+            raise UnfinishedError(str(error), is_over=isinstance(error, _OverError)) from error
 
     def delete(self, resource_id: str, api_version: str, *, long: bool, timeout: float) -> None:
         """Delete, and wait until it is done; what is gone already is no error."""
@@ -197,7 +252,7 @@ class Client:
                 return
             if state.lower() in TERMINAL:
                 error = as_object(answer.body.get("error"))
-                raise OperationError(
+                raise ArmError(
                     answer.status,
                     as_text(error.get("code")) or state,
                     as_text(error.get("message")) or f"the operation ended as {state}",
@@ -205,9 +260,7 @@ class Client:
             pause = _seconds(answer.headers.get("retry-after")) or interval
             waited += pause
             if waited > timeout:
-                raise ProviderError(
-                    f"gave up after {timeout:.0f} s: the operation is still {state!r}"
-                )
+                raise _OverError("operation timed out")
             self._sleep(pause)
             if answer is first:
                 answer = Answer(0, {}, "")
@@ -297,7 +350,7 @@ class Client:
         """Wait simulated seconds; ends early when the user cancels."""
         # At latency 0 everything is due at once, but others must get a turn.
         if self._cancelled.wait(max(seconds * self._scale, 0.005)):
-            raise ProviderError("cancelled")
+            raise _OverError("resource created but read failed context canceled: context canceled")
 
 
 def _token() -> str:

@@ -6,7 +6,9 @@ import uuid
 
 from typing_extensions import override
 
-from simulator.plugins.azure_native.arm import ArmError, Client, OperationError
+from simulator.plugins.azure_native import shapes
+from simulator.plugins.azure_native.arm import ArmError, Client, UnfinishedError
+from simulator.plugins.azure_native.differences import compare
 from simulator.plugins.azure_native.functions import CLIENT_CONFIG, FUNCTIONS, Action
 from simulator.plugins.azure_native.types import (
     RESOURCE_GROUP,
@@ -14,7 +16,6 @@ from simulator.plugins.azure_native.types import (
     TYPES,
     ResourceType,
 )
-from simulator.plugins.differences import compare
 from simulator.plugins.properties import UNKNOWN, Object, is_list
 from simulator.plugins.provider import (
     Checked,
@@ -22,6 +23,7 @@ from simulator.plugins.provider import (
     PartialError,
     Provider,
     ProviderError,
+    Severity,
     Urn,
     run,
 )
@@ -115,6 +117,7 @@ class AzureNativeProvider(Provider):
             (name, f"missing required property {name!r}")
             for name in sorted((set(kind.path_inputs) | kind.required) - inputs.keys())
         ]
+        failures += [("", fault) for fault in shapes.faults(kind.pulumi_type, inputs)]
         return Checked(inputs, failures)
 
     @override
@@ -140,7 +143,7 @@ class AzureNativeProvider(Provider):
         resource_id = kind.id_of(inputs, self._subscription_id)
         if self._client.exists(resource_id, kind.api_version):
             raise ProviderError(f"cannot create already existing resource '{resource_id}'")
-        return self._put(kind, resource_id, inputs, timeout)
+        return self._put("Create", urn, kind, resource_id, inputs, timeout)
 
     @override
     def update(
@@ -158,9 +161,8 @@ class AzureNativeProvider(Provider):
         if preview:
             stable = {name: olds[name] for name in STABLE_OUTPUTS if name in olds}
             return {**_preview(kind, news), **stable}
-        _, outputs = self._put(
-            kind, kind.id_of(news, self._subscription_of(resource_id)), news, timeout
-        )
+        wanted = kind.id_of(news, self._subscription_of(resource_id))
+        _, outputs = self._put("Update", urn, kind, wanted, news, timeout)
         return outputs
 
     @override
@@ -189,7 +191,7 @@ class AzureNativeProvider(Provider):
         try:
             response = self._client.get(resource_id, kind.api_version)
         except ArmError as error:
-            if error.status == 404:
+            if error.is_gone:
                 return "", {}, {}
             raise
         outputs = kind.outputs(response)
@@ -199,7 +201,13 @@ class AzureNativeProvider(Provider):
         return resource_id, as_object(live), outputs
 
     def _put(
-        self, kind: ResourceType, resource_id: str, inputs: Object, timeout: float
+        self,
+        verb: str,
+        urn: Urn,
+        kind: ResourceType,
+        resource_id: str,
+        inputs: Object,
+        timeout: float,
     ) -> tuple[str, Object]:
         try:
             response = self._client.put(
@@ -209,18 +217,31 @@ class AzureNativeProvider(Provider):
                 long=kind.put_is_long,
                 timeout=timeout or DEFAULT_TIMEOUT_SECONDS,
             )
-        except OperationError as failure:
+        except UnfinishedError as failure:
             raise self._partial(kind, resource_id, inputs, failure) from failure
-        return as_text(response.get("id")) or resource_id, kind.outputs(response)
+        made = as_text(response.get("id")) or resource_id
+        try:
+            response = self._client.get(made, kind.api_version)
+        except ProviderError:
+            # The answer to the request itself has to do (``readAfterWrite`` of provider.go).
+            self.log(
+                Severity.WARNING,
+                f"Failed to read resource after {verb}. Please report this issue.\nVerbose logs "
+                "contain more information, see "
+                "https://www.pulumi.com/docs/support/troubleshooting/#verbose-logging.",
+                urn.text,
+            )
+        return made, kind.outputs(response)
 
     def _partial(
-        self, kind: ResourceType, resource_id: str, inputs: Object, failure: OperationError
+        self, kind: ResourceType, resource_id: str, inputs: Object, failure: UnfinishedError
     ) -> PartialError:
         """The failure with the resource as it is now, so that it stays in state."""
         message = str(failure)
         outputs: Object = {}
         try:
-            outputs = kind.outputs(self._client.get(resource_id, kind.api_version))
+            if not failure.is_over:
+                outputs = kind.outputs(self._client.get(resource_id, kind.api_version))
         except ProviderError as error:
             message = f"resource created but read failed {error}: {message}"
         return PartialError(message, resource_id=resource_id, properties=outputs, inputs=inputs)

@@ -1,7 +1,8 @@
 """The resource types this provider knows: one declaration each.
 
 Paths, API versions and input names are those of azure-native 3.29; ``create_only`` is what its
-metadata marks as needing another resource.
+metadata marks as needing another resource: by hand (``forceNewMap`` of replacement.go), else what
+the specification marks as create-only.
 """
 
 import re
@@ -9,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from simulator.plugins.azure_native import shapes
 from simulator.plugins.properties import Object, is_list
 from simulator.values import as_object, is_object
 
@@ -85,13 +87,13 @@ class ResourceType:
         return self.path.format(subscriptionId=subscription_id, **values)
 
     def body(self, inputs: Object) -> Object:
-        """The request's body."""
-        body: Object = {
-            name: _to_arm(name, value) for name, value in inputs.items() if name in self.top
+        """The request's body: without nested members that the SDK does not have."""
+        known = {
+            name: _to_arm(name, shapes.known_members(self.pulumi_type, name, value))
+            for name, value in inputs.items()
         }
-        nested = {
-            name: _to_arm(name, value) for name, value in inputs.items() if name in self.properties
-        }
+        body: Object = {name: value for name, value in known.items() if name in self.top}
+        nested = {name: value for name, value in known.items() if name in self.properties}
         if self.properties:
             body["properties"] = nested
         return body
@@ -202,9 +204,10 @@ MANAGED_CLUSTER: Final = ResourceType(
     ),
     create_only=_words(
         "diskEncryptionSetID dnsPrefix fqdnSubdomain linuxProfile location nodeResourceGroup "
-        "networkProfile.dnsServiceIP networkProfile.ipFamilies networkProfile.networkMode "
-        "networkProfile.networkPlugin networkProfile.podCidr networkProfile.podCidrs "
-        "networkProfile.serviceCidr networkProfile.serviceCidrs"
+        "networkProfile.dnsServiceIP networkProfile.networkDataplane networkProfile.networkMode "
+        "networkProfile.networkPlugin networkProfile.networkPluginMode "
+        "networkProfile.networkPolicy networkProfile.outboundType networkProfile.podCidr "
+        "networkProfile.serviceCidr networkProfile.serviceCidrs windowsProfile"
     ),
     name="resourceName",
     put_is_long=True,
@@ -230,7 +233,7 @@ AGENT_POOL: Final = ResourceType(
         "upgradeSettings virtualMachineNodesStatus virtualMachinesProfile vmSize vnetSubnetID "
         "windowsProfile workloadRuntime"
     ),
-    create_only=_words("gpuInstanceProfile vmSize"),
+    create_only=_words("gpuInstanceProfile networkProfile.nodePublicIPTags vmSize"),
     name="agentPoolName",
     random_name=False,
     put_is_long=True,

@@ -1,0 +1,31 @@
+"""The kinds that a simulated API server serves, by API version and plural."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind that the API server serves."""
+
+    api_version: str
+    kind: str
+    namespaced: bool = True
+
+
+KINDS: Final = {
+    ("v1", "namespaces"): Kind("v1", "Namespace", False),
+    ("v1", "services"): Kind("v1", "Service"),
+    ("v1", "configmaps"): Kind("v1", "ConfigMap"),
+    ("v1", "serviceaccounts"): Kind("v1", "ServiceAccount"),
+    ("v1", "secrets"): Kind("v1", "Secret"),
+    ("v1", "pods"): Kind("v1", "Pod"),
+    ("v1", "events"): Kind("v1", "Event"),
+    ("v1", "persistentvolumeclaims"): Kind("v1", "PersistentVolumeClaim"),
+    ("apps/v1", "daemonsets"): Kind("apps/v1", "DaemonSet"),
+    ("apps/v1", "statefulsets"): Kind("apps/v1", "StatefulSet"),
+    ("apps/v1", "deployments"): Kind("apps/v1", "Deployment"),
+    ("batch/v1", "jobs"): Kind("batch/v1", "Job"),
+    ("policy/v1", "poddisruptionbudgets"): Kind("policy/v1", "PodDisruptionBudget"),
+    ("azmonitoring.coreos.com/v1", "podmonitors"): Kind("azmonitoring.coreos.com/v1", "PodMonitor"),
+}
