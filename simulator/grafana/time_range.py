@@ -58,9 +58,12 @@ def _relative(text: str, *, end: bool) -> datetime | None:
 
 def _rounded(moment: datetime, unit: str, *, end: bool) -> datetime:
     begin = moment.replace(microsecond=0)
-    cut = {"m": ("second",), "h": ("second", "minute")}.get(unit, ("second", "minute", "hour"))
     if unit != "s":
-        begin = begin.replace(**dict.fromkeys(cut, 0))
+        begin = begin.replace(second=0)
+    if unit not in ("s", "m"):
+        begin = begin.replace(minute=0)
+    if unit not in ("s", "m", "h"):
+        begin = begin.replace(hour=0)
     if unit == "w":
         begin -= timedelta(days=begin.weekday())
     elif unit in ("M", "y"):

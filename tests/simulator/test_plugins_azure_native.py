@@ -14,6 +14,7 @@ import pytest
 from simulator.home import CHECKOUT
 from simulator.plugins.azure_native import shapes, types
 from simulator.plugins.azure_native.functions import FUNCTIONS, Action
+from simulator.plugins.azure_native.sdk import generated
 from simulator.plugins.azure_native.types import TYPES, ResourceType
 from simulator.plugins.properties import UNKNOWN
 from simulator.plugins.provider import Kind
@@ -308,8 +309,8 @@ def test_a_nested_member_that_is_required_is_asked_for(plugin: Plugin) -> None:
 
 
 def test_the_shapes_are_those_of_the_installed_sdk() -> None:
-    assert shapes.FILE.read_text() == shapes.generated(iter(TYPES)), (
-        "run python -m simulator.plugins.azure_native.shapes"
+    assert shapes.FILE.read_text() == generated(iter(TYPES)), (
+        "run python -m simulator.plugins.azure_native.sdk"
     )
 
 

@@ -180,14 +180,11 @@ class DataCollectionRules(ResourceType):
     def invalid(self, faults: Sequence[Problem]) -> ArmError:
         """One code for all, with the faults one by one in the details (recorded by azapi)."""
         fault = bad_request("Data collection rule is invalid", "InvalidPayload")
-        fault.details = [
-            {
-                "code": "InvalidDataSource" if "dataSources" in item.path else "InvalidData",
-                "message": item.message,
-                "target": item.path,
-            }
-            for item in faults
-        ]
+        details: list[JsonObject] = []
+        for item in faults:
+            code = "InvalidDataSource" if "dataSources" in item.path else "InvalidData"
+            details.append({"code": code, "message": item.message, "target": item.path})
+        fault.details = details
         return fault
 
     def check(self, call: Call, new: Resource, old: Resource | None) -> None:

@@ -77,9 +77,8 @@ def _kubectl(
     options: dict[str, str],
 ) -> tuple[int, str]:
     namespace = options.get("namespace", "default") if kind.namespaced else ""
-    labels = dict(
-        part.partition("=")[::2] for part in options.get("selector", "").split(",") if part
-    )
+    selector = [part.partition("=") for part in options.get("selector", "").split(",") if part]
+    labels = {key: value for key, _, value in selector}
     found = [
         item
         for item in cluster.of_kind(kind.kind, namespace)
