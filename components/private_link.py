@@ -21,6 +21,16 @@ ANNOTATIONS = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class OwnEndpointArgs:
+    """The managed private endpoint that is made for the link, by its names."""
+
+    workspace: str
+    """Name of the Grafana workspace."""
+    name: str
+    request_message: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class PrivateLinkArgs:
     """What the cloud controller is asked for."""
 
@@ -39,6 +49,12 @@ class PrivateLinkArgs:
     addresses: Sequence[str] | None = None
     """IPv4."""
     fqdns: Sequence[str] | None = None
+    node_resource_group: str | None = None
+    """The nodes' group, needed with ``resource_group``: clusters may share that one."""
+    own_endpoint: OwnEndpointArgs | None = None
+    """The endpoint that is made for this link; its connection never holds up a deletion."""
+    protect_connections: bool = True
+    """Whether a deletion waits for other people's connections, which it would cut off."""
 
     @property
     def annotations(self) -> dict[str, str]:

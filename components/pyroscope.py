@@ -14,16 +14,14 @@ import pulumi
 from pulumi_command.local import Command
 from pulumi_kubernetes.helm.v3 import Release
 
-from components import pyroscope_values
+from components import private_link_operations, pyroscope_values
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
-from components.operation import answer, operation
 from components.options import FAILED_BEFORE, deleted_with
 from components.private_link import PrivateLinkArgs
+from components.private_link_operations import known_with
 from components.pyroscope_values import DiskArgs
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
-from contract.messages.base import Verb
-from contract.messages.private_link import HeldPrivateLink, PrivateLinkRequest, ReadyPrivateLink
 
 RELEASE_NAME = PYROSCOPE_SERVICE
 """The chart gives its Service the name of the release."""
@@ -81,51 +79,29 @@ class Pyroscope(pulumi.ComponentResource):
     ) -> None:
         super().__init__(self.TYPE, name, component_inputs(args), opts)
         cluster = deleted_with(opts)
-        request = pulumi.Output.from_input(args.namespace).apply(
-            lambda namespace: PrivateLinkRequest(
-                id=args.private_link.id, namespace=namespace, release=RELEASE_NAME
-            ).to_json()
-        )
-        guard = operation(
+        # The cluster's deletion takes the nodes' group along, and the service in it.
+        guard = private_link_operations.guard(
             f"{name}-private-link-guard",
-            Verb.HOLD_PRIVATE_LINK,
-            request,
-            delete=Verb.AWAIT_PRIVATE_LINK_GONE,
-            # Its identity and nothing else: any other change would rerun it, and make the release's
-            # namespace unknown in a preview.
-            triggers=[args.private_link.id, RELEASE_NAME, args.namespace],
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                # The new service is made from the same Service object as the old one, so the old
-                # one must be gone before.
-                delete_before_replace=True,
-                # The cluster's deletion takes the nodes' group along, and the service in it.
-                deleted_with=cluster,
-            ),
+            args.private_link,
+            args.namespace,
+            RELEASE_NAME,
+            pulumi.ResourceOptions(parent=self, deleted_with=cluster),
         )
         release = _release(self, name, args, guard, cluster)
-        ready = operation(
+        ready = private_link_operations.ready(
             f"{name}-private-link-ready",
-            Verb.AWAIT_PRIVATE_LINK,
-            request,
-            # Runs after the endpoint's deletion and before the release's, which somebody else's
-            # connection would let wait in vain: Helm cannot name it.
-            delete=Verb.AWAIT_PRIVATE_LINK_UNUSED,
-            triggers=[release.id, guard.id],
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                # Deleted last, it would wait for the end of the new endpoint's connection.
-                delete_before_replace=True,
-            ),
+            args.private_link,
+            args.namespace,
+            RELEASE_NAME,
+            [release.id, guard.id],
+            pulumi.ResourceOptions(parent=self),
         )
         # The service's name, not the address it has today.
         self.url = release.namespace.apply(
             lambda namespace: f"http://{RELEASE_NAME}.{namespace}.svc:{PYROSCOPE_PORT}"
         )
-        self.private_link_id = answer(ready, ReadyPrivateLink).apply(
-            # As it was asked for: the service may spell it in another case.
-            lambda _: args.private_link.id
-        )
+        # As it was asked for: the service may spell it in another case.
+        self.private_link_id = known_with(ready, args.private_link.id)
         self.private_link_name = pulumi.Output.from_input(args.private_link.name)
         self.register_outputs(
             {
@@ -147,8 +123,8 @@ def _release(
         f"{name}-release",
         # Else the engine makes up a name, and the agent finds nobody ("produced zero addresses").
         name=RELEASE_NAME,
-        # What the guard answers, so that a replaced guard replaces the release, in the right order.
-        namespace=answer(guard, HeldPrivateLink).apply(lambda held: held.namespace),
+        # So that a replaced guard replaces the release, in the right order.
+        namespace=known_with(guard, args.namespace),
         chart=args.chart.chart,
         version=args.chart.version,
         repository_opts={"repo": args.chart.repository} if args.chart.repository else None,

@@ -19,8 +19,15 @@ GRAFANA_API = "2024-10-01"
 
 PRIVATE_LINK_SERVICE = "Microsoft.Network/privateLinkServices"
 PRIVATE_LINK_SERVICE_API = "2024-05-01"
+REQUEST_MESSAGE_CHARACTERS = 140
+"""The most that a connection says of itself (Microsoft.Network's specification: "Restricted to 140
+chars"); its approval's description is kept within the same."""
+OWNER_SERVICE_TAG = "k8s-azure-owner-service"
+"""Tag of a Private Link Service with the Service that the cloud controller made it for."""
 APPROVE_CONNECTION = f"{PRIVATE_LINK_SERVICE}/privateEndpointConnections/write"
 """The action of Azure RBAC that approves a connection."""
+
+SUBNET = "Microsoft.Network/virtualNetworks/subnets"
 
 MONITOR_WORKSPACE = "Microsoft.Monitor/accounts"
 MONITOR_WORKSPACE_API = "2023-04-03"

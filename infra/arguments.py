@@ -42,7 +42,7 @@ from components.managed_prometheus import (
     ManagedPrometheus,
     ManagedPrometheusArgs,
 )
-from components.private_link import ANNOTATIONS, PrivateLinkArgs
+from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
 from components.pyroscope_values import DiskArgs
 from contract.agent import PYROSCOPE_PORT
@@ -195,6 +195,13 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
         private_link=PrivateLinkArgs(
             id=stack.private_link_id,
             name=stack.private_link_name,
+            node_resource_group=stack.node_resource_group if link.resource_group else None,
+            own_endpoint=OwnEndpointArgs(
+                workspace=stack.grafana_name,
+                name=stack.private_endpoint_name,
+                request_message=stack.names.request_message,
+            ),
+            protect_connections=link.protect_connections,
             **wanted,
         ),
         disk=DiskArgs(size=disk.size, storage_class_name=disk.storage_class_name) if disk else None,

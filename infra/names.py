@@ -10,6 +10,8 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from contract.messages.private_link import REQUEST_MARK
+
 _DIGEST_CHARACTERS = 8
 
 
@@ -74,7 +76,7 @@ def names_for(project: str, stack: str, subscription_id: str = "") -> Names:
         data_collection_rule=named("dcr", 64),
         dns_prefix=named("gpuobs", 54),
         request_message=" ".join(
-            ("gpuobs", _slug(project, 50) or "project", _slug(stack, 60) or "stack", digest)
+            (REQUEST_MARK, _slug(project, 50) or "project", _slug(stack, 60) or "stack", digest)
         ),
     )
 

@@ -4,6 +4,7 @@ Names and ids that a step needs before the resource exists (the private link's, 
 are computed here, once. Looking around is the only thing that happens before the first resource.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -26,6 +27,7 @@ from infra.preflight import (
     survey_request,
     wanted_on_grafana,
 )
+from infra.preflight.cloud import CONFIGURATION, check_cloud
 from infra.preflight.request import own_resource_group
 from infra.settings import Settings, load, sections_of, with_current_spellings
 from infra.settings.project_file import PROJECT_FILE, lost_settings
@@ -164,6 +166,8 @@ def load_stack(operations: Operations) -> Stack:
         ConfigurationError: with everything that is wrong.
         pulumi.RunError: where nothing can be looked up.
     """
+    provider = pulumi.Config("azure-native")
+    check_cloud(os.environ, {key: provider.get(key) or "" for key in CONFIGURATION})
     project, name = pulumi.get_project(), pulumi.get_stack()
     written = sections_of(pulumi.runtime.config.CONFIG.get(), project)
     sections, former = with_current_spellings(written)

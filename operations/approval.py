@@ -1,20 +1,23 @@
 """Approving the one connection that the stack's managed private endpoint made.
 
-Then Grafana is refreshed until it knows the approval and the endpoint's private address. Matching
-is exact: somebody else's pending connection is never approved. The connection's description carries
-the observed revision.
+Then Grafana is refreshed until it knows the approval and the endpoint's private address. Somebody
+else's pending connection is never approved (:mod:`operations.own_connection`). The connection's
+description carries the observed revision.
 """
 
 import re
+import shlex
 from collections.abc import Sequence
 
 from contract.azure import PRIVATE_LINK_SERVICE, ResourceId
-from contract.messages.private_link import Approval, ApprovalRequest
-from operations import managed_endpoint, private_link
+from contract.messages.private_link import Approval, ApprovalRequest, OwnEndpoint
+from operations import connections as links
+from operations import managed_endpoint, own_connection
 from operations.azure import parse_id
 from operations.clock import GIVE_UP_AFTER, say
+from operations.connections import Connection
 from operations.errors import ExitCode, OperationError
-from operations.private_link import Connection
+from operations.own_connection import Whose
 from operations.session import Session, derived_revision, is_revision_of, revision_at_end
 
 DEADLINE = 900.0
@@ -27,12 +30,35 @@ _GIVE_UP_ON_FAILED_AFTER = 60.0
 def approve(request: ApprovalRequest, session: Session) -> Approval:
     """Approve, refresh, and answer the endpoint's state and address.
 
+    An endpoint of this stack's whose Private Link Service knows nothing of it, because the service
+    was made again or its connection was removed, never recovers; it is made again, once.
+
     Raises:
-        OperationError: CONFLICT where more than one connection matches; REJECTED where a person
-            rejected or disconnected it; FORBIDDEN; NOT_FOUND or BUSY on expiry.
+        OperationError: CONFLICT where it is not clear which connection is ours; REJECTED where a
+            person rejected or disconnected it; FORBIDDEN; NOT_FOUND or BUSY on expiry.
     """
+    try:
+        return _approve(request, session)
+    except OperationError as error:
+        if error.kind is not ExitCode.REJECTED or not _is_cut_off(request, session):
+            raise
+    say(f"the managed private endpoint {request.endpoint_name} has lost its connection")
+    managed_endpoint.make_again(request, session)
+    return _approve(request, session)
+
+
+def _approve(request: ApprovalRequest, session: Session) -> Approval:
     connection = _approved_connection(request, session)
     return _refreshed_endpoint(request, session, connection.name)
+
+
+def _is_cut_off(request: ApprovalRequest, session: Session) -> bool:
+    """Whether our own endpoint was connected once and the service knows no connection of it."""
+    connections = links.read(session, _private_link_id(request)).connections
+    if own_connection.candidates(connections, _own_endpoint(request)):
+        return False
+    endpoint = managed_endpoint.read(request, session)
+    return endpoint.status in ("Approved", "Disconnected") and endpoint.is_of(request)
 
 
 def observed_revision(request: ApprovalRequest, session: Session) -> str | None:
@@ -42,7 +68,7 @@ def observed_revision(request: ApprovalRequest, session: Session) -> str | None:
     carries no revision of this request, and Azure may refuse to approve it anew: its name, which is
     new with every endpoint, stands in for one.
     """
-    service = private_link.read(session, _private_link_id(request))
+    service = links.read(session, _private_link_id(request))
     connection = matching_connection(service.connections, request)
     if connection is None:
         return None
@@ -73,30 +99,50 @@ def matching_connection(
 ) -> Connection | None:
     """The connection of the request's endpoint; None where there is none yet.
 
-    The endpoint's id ends in ``/privateEndpoints/grafana-<workspace>-<endpoint>``, which two pairs
-    of names can share (``a-b`` and ``c``, ``a`` and ``b-c``). So the request message counts too,
-    wherever the connection shows one.
-
     Raises:
-        OperationError: CONFLICT, listing them, where more than one connection matches.
+        OperationError: CONFLICT, listing them, where more than one connection matches, or one that
+            cannot be told from somebody else's is pending (transient: ours may still come).
     """
-    suffix = f"/privateEndpoints/{_endpoint_name(request)}".lower()
-    candidates = [
-        connection for connection in connections if connection.endpoint_id.lower().endswith(suffix)
-    ]
-    ours = [one for one in candidates if _shows(one.description, request.request_message)]
-    silent = [one for one in candidates if not _is_anothers(one)]
-    matching = ours or silent
-    if len(matching) > 1:
+    own = _own_endpoint(request)
+    candidates = own_connection.candidates(connections, own)
+    alone = len(candidates) == 1
+    by_whose = {one: own_connection.whose(one, own, alone=alone) for one in candidates}
+    ours = [one for one, whose in by_whose.items() if whose is Whose.OURS]
+    unclear = [one for one, whose in by_whose.items() if whose is Whose.UNCLEAR]
+    if len(ours) > 1:
         raise OperationError(
             ExitCode.CONFLICT,
-            f"{len(matching)} connections match the managed private endpoint "
+            f"{len(ours)} connections match the managed private endpoint "
             f"{request.endpoint_name}; none was approved.",
-            why="; ".join(f"{one.name} from {one.endpoint_id}" for one in matching),
-            fix="delete the ones that are not this stack's: az network private-link-service "
-            "connection delete --ids <id>",
+            why="; ".join(f"{one.name} from {one.endpoint_id}" for one in ours),
+            fix="reject the ones that are not this stack's: az network private-link-service "
+            "connection update --connection-status Rejected --ids <id>",
         )
-    return matching[0] if matching else None
+    if ours:
+        return ours[0]
+    if len(unclear) == 1 and unclear[0].status != "Pending":
+        # A person's decision replaced our message. There is nothing left to approve.
+        return unclear[0]
+    if unclear:
+        raise _cannot_be_told_apart(request, unclear)
+    return None
+
+
+def _cannot_be_told_apart(
+    request: ApprovalRequest, unclear: Sequence[Connection]
+) -> OperationError:
+    other = next(iter(own_connection.other_names(_own_endpoint(request))), None)
+    example = f" (such as {other[0]} and {other[1]})" if other else ""
+    return OperationError(
+        ExitCode.CONFLICT,
+        f"{'; '.join(map(str, unclear))} may be the managed private endpoint "
+        f"{request.endpoint_name} or somebody else's, and was not approved.",
+        why="it does not show this stack's request message, and another workspace's and endpoint's "
+        f"names{example} could give the same id",
+        fix="if it is this stack's: az network private-link-service connection update "
+        f"--connection-status Approved --ids {shlex.quote(unclear[0].id)}; then run it again",
+        transient=True,
+    )
 
 
 def _approved_connection(request: ApprovalRequest, session: Session) -> Connection:
@@ -106,7 +152,7 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> Connecti
 
     def probe() -> Connection:
         nonlocal renewals
-        connections = private_link.read(session, resource).connections
+        connections = links.read(session, resource).connections
         connection = matching_connection(connections, request)
         if connection is None:
             _refuse_lost_connection(request, session)
@@ -152,14 +198,18 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> Connecti
         probe,
         what=f"the connection of the managed private endpoint {request.endpoint_name}",
         within=session.within(DEADLINE),
-        give_up_after={**GIVE_UP_AFTER, ExitCode.REJECTED: _GIVE_UP_ON_FAILED_AFTER},
+        give_up_after={
+            **GIVE_UP_AFTER,
+            ExitCode.REJECTED: _GIVE_UP_ON_FAILED_AFTER,
+            ExitCode.CONFLICT: _GIVE_UP_ON_FAILED_AFTER,
+        },
     )
 
 
 def _put_approval(request: ApprovalRequest, session: Session, connection: Connection) -> None:
-    description = " ".join(part for part in (request.request_message, session.observed) if part)
+    description = own_connection.description_of(request.request_message, session.observed)
     try:
-        private_link.approve(session, _private_link_id(request), connection, description)
+        links.approve(session, _private_link_id(request), connection, description)
     except OperationError as error:
         if error.service_code == "DenyAssignmentAuthorizationFailed":
             error.fix = _way_out_of_lockdown(connection)
@@ -178,7 +228,7 @@ def _renew_description(request: ApprovalRequest, session: Session, connection: C
 
 
 def _is_approved(request: ApprovalRequest, session: Session) -> bool:
-    service = private_link.read(session, _private_link_id(request))
+    service = links.read(session, _private_link_id(request))
     connection = matching_connection(service.connections, request)
     return connection is not None and connection.status == "Approved"
 
@@ -227,23 +277,16 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
     )
 
 
-def _is_anothers(connection: Connection) -> bool:
-    """Whether the text is another stack's: its pending request, or its approval.
-
-    An approval or rejection by hand replaces our message, so those are ours for all we know.
-    """
-    status, description = connection.status, connection.description
-    return bool(description) and (status == "Pending" or bool(revision_at_end(description)))
-
-
-def _shows(description: str, message: str) -> bool:
-    """Whether the whole message stands in the description, not just as the start of another's."""
-    return bool(message) and bool(re.search(rf"(?:^|\s){re.escape(message)}(?:\s|$)", description))
+def _own_endpoint(request: ApprovalRequest) -> OwnEndpoint:
+    return OwnEndpoint(
+        workspace=managed_endpoint.workspace_of(request).name,
+        name=request.endpoint_name,
+        request_message=request.request_message,
+    )
 
 
 def _endpoint_name(request: ApprovalRequest) -> str:
-    """The name that Managed Grafana gives the private endpoint behind its own."""
-    return f"grafana-{managed_endpoint.workspace_of(request).name}-{request.endpoint_name}"
+    return own_connection.endpoint_name(_own_endpoint(request))
 
 
 def _private_link_id(request: ApprovalRequest) -> ResourceId:

@@ -27,8 +27,9 @@ from azure.core.rest import HttpRequest, HttpResponse
 from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
-from contract.azure import ARM_URL, ResourceId, resource_id, scope_of
+from contract.azure import ARM_URL, NOT_REGISTERED, ResourceId, resource_id, scope_of
 from contract.json import Document
+from contract.messages.survey import Presence
 from operations.credentials import SIGN_IN, CachingCredential, credential
 from operations.errors import ExitCode, OperationError
 
@@ -41,8 +42,25 @@ _TOKEN_READ_SECONDS = 10.0
 
 CHECK_NETWORK = "check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution"
 
-_OCCUPIED = {"ConflictInProcessing", "AnotherOperationInProgress", "RetryableError"}
-"""Codes of a 409 that ends by itself: one operation at a time per workspace or network resource."""
+_OCCUPIED = {
+    "AnotherOperationInProgress",
+    "CanceledAndSupersededDueToAnotherOperation",
+    "Conflict",
+    "ConflictError",
+    "ConflictInProcessing",
+    "OperationPreempted",
+    "ReferencedResourceNotProvisioned",
+    "RetryableError",
+    "RetryableErrorDueToAnotherOperation",
+}
+"""Codes of a 400 or 409 that ends by itself: one operation at a time per resource.
+
+``ConflictInProcessing`` is Grafana's. ``ConflictError`` and ``RetryableError`` answer for a Private
+Link Service that is being updated (terraform-provider-azurerm PR 32095), ``Retryable...Operation``
+for any network resource (Azure's page on throttling, as 429). ``Conflict`` says "another operation
+is pending" (azure-service-operator PR 4671); the others are those that cloud-provider-azure
+(``pkg/consts``) and Azure's Terraform modules repeat a call for.
+"""
 
 _NOT_ABSENT = {"SubscriptionNotFound", "InvalidResourceType", "InvalidResourceNamespace"}
 """Codes of a 404 that does not say that the resource is gone."""
@@ -128,6 +146,20 @@ class Azure:
         parameters = {"api-version": api_version}
         request = HttpRequest("PUT", self.arm_url + path, params=parameters, json=body)
         _understood(self._send(request, action, role_scope, role), action)
+
+    def delete(
+        self, path: str, api_version: str, action: str, *, role_scope: str, role: str
+    ) -> None:
+        """Delete what is at ``path``, if it is there; Azure may go on working after its answer.
+
+        ``action``, ``role_scope`` and ``role`` are for errors: see :meth:`get`.
+        """
+        request = HttpRequest("DELETE", self.arm_url + path, params={"api-version": api_version})
+        try:
+            self._send(request, action, role_scope, role)
+        except OperationError as error:
+            if not is_absent(error):
+                raise
 
     def post(self, path: str, api_version: str, action: str, *, role_scope: str, role: str) -> str:
         """Start the long-running operation at ``path``; the URL to :meth:`follow`, if there is one.
@@ -249,6 +281,22 @@ def is_absent(error: OperationError) -> bool:
     )
 
 
+def presence_of(error: OperationError) -> Presence:
+    """What a lookup that failed says of the thing."""
+    if is_absent(error):
+        return Presence.ABSENT
+    if error.service_code == NOT_REGISTERED:
+        return Presence.UNREGISTERED
+    # A subscription that is "not found" is one that the caller cannot see.
+    return {
+        ExitCode.FORBIDDEN: Presence.FORBIDDEN,
+        ExitCode.NOT_FOUND: Presence.FORBIDDEN,
+        ExitCode.NOT_AUTHENTICATED: Presence.UNAUTHENTICATED,
+        ExitCode.UNREACHABLE: Presence.UNREACHABLE,
+        ExitCode.BUSY: Presence.UNREACHABLE,
+    }.get(error.kind, Presence.REFUSED)
+
+
 def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> OperationError:
     status = error.status_code or 0
     code, message = _code_and_message(error)
@@ -288,9 +336,10 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
         )
     if status == 404:
         return failure(ExitCode.NOT_FOUND, f"Could not {action}: not found (404).", transient=True)
-    if status == 409 and code not in _OCCUPIED:
+    occupied = status in (400, 409) and code in _OCCUPIED
+    if status == 409 and not occupied:
         return failure(ExitCode.CONFLICT, f"Could not {action}: conflict (409).")
-    if status in (408, 409, 429) or status >= 500:
+    if occupied or status in (408, 429) or status >= 500:
         return failure(
             ExitCode.BUSY,
             f"Could not {action}: Azure is busy or failing ({status}).",

@@ -4,15 +4,29 @@ Grafana shows the state and the address that it looked up last; a refresh makes 
 operation at a time runs on a workspace. The other side is ``private_link.py``'s.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from contract.azure import ARM_URL, GRAFANA, GRAFANA_API, ResourceId
+from contract.json import Document
 from contract.messages.private_link import ApprovalRequest
-from operations.azure import parse_id
+from operations.azure import is_absent, parse_id
+from operations.clock import say
 from operations.errors import ExitCode, OperationError
 from operations.session import Session
 
 _REFRESH = "refreshManagedPrivateEndpoints"
+_DEADLINE = 900.0
+"""Seconds for each half of making an endpoint again; Azure needs one to three minutes for each."""
+_INPUTS = (
+    "privateLinkResourceId",
+    "privateLinkResourceRegion",
+    "groupIds",
+    "requestMessage",
+    "privateLinkServiceUrl",
+)
+"""What an endpoint is made from; all of it is fixed from then on."""
 
 
 @dataclass(frozen=True)
@@ -24,24 +38,98 @@ class ManagedEndpoint:
     """``Pending``, ``Approved``, ``Rejected`` or ``Disconnected``."""
     address: str
     """Private address; empty unless Grafana sees the approval."""
+    private_link_id: str
+    request_message: str
+
+    def is_of(self, request: ApprovalRequest) -> bool:
+        """Whether the request's stack made it, for the request's Private Link Service."""
+        same_link = self.private_link_id.lower() == request.private_link_id.lower()
+        return same_link and self.request_message in ("", request.request_message)
 
 
 def read(request: ApprovalRequest, session: Session) -> ManagedEndpoint:
     """The endpoint; raises NOT_FOUND (transient) where Grafana has none of that name."""
-    found = session.azure.get(
-        f"{request.grafana_id}/managedPrivateEndpoints/{request.endpoint_name}",
-        GRAFANA_API,
-        f"read the managed private endpoint {request.endpoint_name}",
-        role_scope=request.grafana_id,
-    )
-    properties = found.child("properties")
+    properties = _document(request, session).child("properties")
     status = properties.text("connectionState", "status")
     address = properties.text("privateLinkServicePrivateIP").strip()
     return ManagedEndpoint(
         provisioning_state=properties.text("provisioningState"),
         status=status,
         address=address if status == "Approved" else "",
+        private_link_id=properties.text("privateLinkResourceId"),
+        request_message=properties.text("requestMessage"),
     )
+
+
+def make_again(request: ApprovalRequest, session: Session) -> None:
+    """Delete the endpoint and make it from the same inputs, so that it connects anew.
+
+    Raises:
+        OperationError: REJECTED where the new one fails; on expiry, what was seen last.
+    """
+    found = _document(request, session)
+    properties = found.child("properties")
+    body: dict[str, object] = {
+        "location": found.text("location"),
+        "properties": {
+            key: properties.fields[key] for key in _INPUTS if properties.fields.get(key)
+        },
+    }
+    if tags := found.fields.get("tags"):
+        body["tags"] = tags
+    name = f"the managed private endpoint {request.endpoint_name}"
+    steps: tuple[tuple[str, Callable[[], None]], ...] = (
+        (f"the deletion of {name}", partial(_delete, request, session)),
+        (f"{name} to be gone", partial(_expect_gone, request, session)),
+        (f"the creation of {name}", partial(_create, request, session, body)),
+        (name, partial(_expect_made, request, session)),
+    )
+    for what, probe in steps:
+        session.clock.poll(probe, what=what, within=session.within(_DEADLINE))
+    say(f"made {name} again")
+
+
+def _delete(request: ApprovalRequest, session: Session) -> None:
+    session.azure.delete(
+        _path(request),
+        GRAFANA_API,
+        f"delete the managed private endpoint {request.endpoint_name}",
+        role_scope=request.grafana_id,
+        role="Contributor",
+    )
+
+
+def _expect_gone(request: ApprovalRequest, session: Session) -> None:
+    try:
+        read(request, session)
+    except OperationError as error:
+        if is_absent(error):
+            return
+        raise
+    raise OperationError(ExitCode.BUSY, "it is being deleted", transient=True)
+
+
+def _create(request: ApprovalRequest, session: Session, body: Mapping[str, object]) -> None:
+    session.azure.put(
+        _path(request),
+        GRAFANA_API,
+        body,
+        f"make the managed private endpoint {request.endpoint_name}",
+        role_scope=request.grafana_id,
+        role="Contributor",
+    )
+
+
+def _expect_made(request: ApprovalRequest, session: Session) -> None:
+    state = read(request, session).provisioning_state
+    if state == "Failed":
+        raise OperationError(
+            ExitCode.REJECTED,
+            f"The managed private endpoint {request.endpoint_name} is in state Failed.",
+            fix=how_to_replace(request),
+        )
+    if state != "Succeeded":
+        raise OperationError(ExitCode.BUSY, f"it is {state}", transient=True)
 
 
 def refresh(request: ApprovalRequest, session: Session) -> str:
@@ -82,6 +170,19 @@ def how_to_replace(request: ApprovalRequest) -> str:
         f'az rest --method delete --url "{ARM_URL}{request.grafana_id}'
         f'/managedPrivateEndpoints/{request.endpoint_name}?api-version={GRAFANA_API}"'
     )
+
+
+def _document(request: ApprovalRequest, session: Session) -> Document:
+    return session.azure.get(
+        _path(request),
+        GRAFANA_API,
+        f"read the managed private endpoint {request.endpoint_name}",
+        role_scope=request.grafana_id,
+    )
+
+
+def _path(request: ApprovalRequest) -> str:
+    return f"{request.grafana_id}/managedPrivateEndpoints/{request.endpoint_name}"
 
 
 def refresh_url(request: ApprovalRequest) -> str:

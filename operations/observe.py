@@ -65,8 +65,12 @@ def _observed(session: Session, name: str, wanted: Message, probe: Probe) -> tup
             probe,
             what=name,
             within=DEADLINE,
-            # What is absent or forbidden is an answer here, not something to wait for.
-            give_up_after={ExitCode.NOT_FOUND: 0.0, ExitCode.FORBIDDEN: 0.0},
+            # What is absent, forbidden or unclear is an answer here, not something to wait for.
+            give_up_after={
+                ExitCode.NOT_FOUND: 0.0,
+                ExitCode.FORBIDDEN: 0.0,
+                ExitCode.CONFLICT: 0.0,
+            },
             quiet=True,
         )
     except OperationError as error:

@@ -1,27 +1,23 @@
 """The Private Link Service that the AKS cloud controller makes and removes.
 
 It has no resource in the program: it follows from the Service of the Pyroscope release. These
-operations hold the program until Azure Resource Manager says that it is there, or gone.
+operations hold the program until Azure Resource Manager says that it is there, or gone. The cloud
+controller deletes it with its Service, and cuts off whoever is connected, without asking.
 """
 
-from dataclasses import dataclass
+import shlex
 
-from contract.azure import (
-    PRIVATE_LINK_SERVICE,
-    PRIVATE_LINK_SERVICE_API,
-    ResourceId,
-    Role,
-    group_id,
-)
-from contract.json import Document
+from contract.azure import PRIVATE_LINK_SERVICE, ResourceId
 from contract.messages.private_link import (
     PrivateLinkRequest,
     ReadyPrivateLink,
     Released,
     UnusedPrivateLink,
 )
+from operations import own_connection
 from operations.azure import is_absent, parse_id
-from operations.clock import GIVE_UP_AFTER
+from operations.clock import GIVE_UP_AFTER, say
+from operations.connections import Connection, PrivateLink, read
 from operations.errors import ExitCode, OperationError
 from operations.session import Session
 
@@ -31,7 +27,8 @@ DEADLINE = 900.0
 _UNUSED_DEADLINE = 300.0
 """Seconds. A deleted endpoint's connection goes within a minute or two; somebody else's stays."""
 
-_APPROVER = Role.NETWORK_CONTRIBUTOR.role_name
+_CONNECTED = ("Approved", "Pending")
+"""States of a connection that somebody relies on, or has asked for."""
 
 _GIVE_UP_ON_FAILED_AFTER = 60.0
 """Seconds in which the controller may still repair a failed Private Link Service."""
@@ -41,7 +38,8 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
     """Wait until the Private Link Service is provisioned.
 
     Raises:
-        OperationError: FORBIDDEN, REJECTED (its provisioning failed), or NOT_FOUND on expiry.
+        OperationError: FORBIDDEN, REJECTED (its provisioning failed), CONFLICT (it is another
+            cluster's), or NOT_FOUND on expiry.
     """
     resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
 
@@ -52,6 +50,14 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
             if is_absent(error):
                 error.happened = "not found (404)"
             raise
+        if _is_foreign(request, service):
+            raise OperationError(
+                ExitCode.CONFLICT,
+                f"The Private Link Service {resource.name} in group {resource.resource_group} is "
+                "another cluster's.",
+                why="the AKS cloud controller makes no second one of that name",
+                fix="choose another name: gpuobs:pyroscope: { privateLink: { name: NAME } }",
+            )
         if service.state == "Succeeded":
             return ReadyPrivateLink(id=request.id, alias=service.alias)
         if service.state == "Failed":
@@ -81,30 +87,36 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
 
 
 def await_unused(request: PrivateLinkRequest, session: Session) -> UnusedPrivateLink:
-    """Wait until nothing is connected to the Private Link Service, or there is none.
+    """Wait until nobody else is connected to the Private Link Service, or there is none.
 
-    Before its Service is deleted: with a connection left, that would only end at Helm's deadline,
-    which knows nothing of connections.
+    Before its Service is deleted, which would cut them off: the cloud controller deletes every
+    connection itself. That protects other people; nothing of ours needs it, so a stack can do
+    without (``protect_connections``), and our own connection is not waited for.
 
     Raises:
         OperationError: CONFLICT on expiry, naming the connections.
     """
     resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
+    unused = UnusedPrivateLink(id=request.id)
 
     def probe() -> UnusedPrivateLink:
         try:
             service = read(session, resource)
         except OperationError as error:
             if is_absent(error):
-                return UnusedPrivateLink(id=request.id)
+                return unused
             raise
-        if service.connections:
-            raise _in_use(resource, service)
-        return UnusedPrivateLink(id=request.id)
+        others = _others(request, service)
+        if not others or _is_foreign(request, service):
+            return unused
+        raise _in_use(resource, others)
 
+    if request.protect_connections is False:
+        _say_who_is_cut_off(request, resource, session)
+        return unused
     return session.clock.poll(
         probe,
-        what=f"the Private Link Service {resource.name} to be unused",
+        what=f"the Private Link Service {resource.name} to be unused by others",
         within=session.within(_UNUSED_DEADLINE),
     )
 
@@ -112,10 +124,11 @@ def await_unused(request: PrivateLinkRequest, session: Session) -> UnusedPrivate
 def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
     """Wait until Resource Manager answers 404 for the Private Link Service.
 
-    A failed connection, or a refusal, is never taken for gone.
+    A failed connection, or a refusal, is never taken for gone. One of another cluster's, in a group
+    that clusters share, was never this stack's and is left alone.
 
     Raises:
-        OperationError: CONFLICT on expiry, naming the connections that hold the service.
+        OperationError: CONFLICT on expiry.
     """
     resource = parse_id(request.id, PRIVATE_LINK_SERVICE)
 
@@ -126,14 +139,17 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
             if is_absent(error):
                 return Released(id=request.id)
             raise
-        if service.connections:
-            raise _in_use(resource, service)
+        if _is_foreign(request, service):
+            say(f"note: the Private Link Service {resource.name} is another cluster's, and stays")
+            return Released(id=request.id)
         raise OperationError(
             ExitCode.CONFLICT,
-            f"the Private Link Service {resource.name} still exists, with no connection to it",
-            fix="the cloud controller removes it with its Service: "
-            f"kubectl describe service --namespace {request.namespace} {request.release}; "
-            f"if that is gone too: az network private-link-service delete --ids {resource.text}",
+            f"the Private Link Service {resource.name} still exists "
+            f"(state {service.state or 'unknown'})",
+            why="the AKS cloud controller removes it with its Service, and has not done so yet",
+            fix=f"{_where_to_look(request)}; if that Service is gone, and the Private Link Service "
+            "is this stack's: az network private-link-service delete --ids "
+            f"{shlex.quote(resource.text)}",
             transient=True,
         )
 
@@ -144,96 +160,47 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
     )
 
 
-@dataclass(frozen=True)
-class Connection:
-    """A private endpoint connection, as its Private Link Service shows it."""
-
-    id: str
-    name: str
-    endpoint_id: str
-    """ARM id of the private endpoint at the other side."""
-    status: str
-    """``Pending``, ``Approved``, ``Rejected`` or ``Disconnected``."""
-    description: str
-    provisioning_state: str
+def _is_foreign(request: PrivateLinkRequest, service: PrivateLink) -> bool:
+    """Whether the service is known to lead to another cluster than the request's."""
+    group = request.node_resource_group
+    return group is not None and bool(service.frontends) and not service.is_in(group)
 
 
-@dataclass(frozen=True)
-class PrivateLink:
-    """A Private Link Service."""
-
-    state: str
-    alias: str
-    connections: tuple[Connection, ...]
-
-
-def read(session: Session, resource: ResourceId) -> PrivateLink:
-    """The service as it is; raises NOT_FOUND (transient) where Resource Manager knows none."""
-    found = session.azure.get(
-        resource.text,
-        PRIVATE_LINK_SERVICE_API,
-        f"read the Private Link Service {resource.name}",
-        role_scope=group_id(resource.subscription, resource.resource_group),
-    )
-    properties = found.child("properties")
-    return PrivateLink(
-        state=properties.text("provisioningState"),
-        alias=properties.text("alias"),
-        connections=tuple(
-            _connection(resource, one) for one in properties.children("privateEndpointConnections")
-        ),
-    )
+def _others(request: PrivateLinkRequest, service: PrivateLink) -> list[Connection]:
+    """The connections that other people rely on, or have asked for."""
+    connected = [one for one in service.connections if one.status in _CONNECTED]
+    own = request.own_endpoint
+    if own is None:
+        return connected
+    alone = len(own_connection.candidates(service.connections, own)) == 1
+    return [
+        one
+        for one in connected
+        if own_connection.whose(one, own, alone=alone) is not own_connection.Whose.OURS
+    ]
 
 
-def approve(
-    session: Session, resource: ResourceId, connection: Connection, description: str
+def _say_who_is_cut_off(
+    request: PrivateLinkRequest, resource: ResourceId, session: Session
 ) -> None:
-    """Approve ``connection``; Azure keeps updating it, and may refuse to approve it twice."""
-    session.azure.put(
-        f"{resource.text}/privateEndpointConnections/{connection.name}",
-        PRIVATE_LINK_SERVICE_API,
-        {
-            "properties": {
-                "privateLinkServiceConnectionState": {
-                    "status": "Approved",
-                    "description": description,
-                }
-            }
-        },
-        f"approve the connection {connection.name}",
-        role_scope=group_id(resource.subscription, resource.resource_group),
-        role=_APPROVER,
-    )
+    try:
+        service = read(session, resource)
+    except OperationError:
+        return
+    if not _is_foreign(request, service):
+        for one in _others(request, service):
+            say(f"note: with the Private Link Service {resource.name} goes the connection of {one}")
 
 
-def _connection(resource: ResourceId, found: Document) -> Connection:
-    name = found.text("name")
-    properties = found.child("properties")
-    state = properties.child("privateLinkServiceConnectionState")
-    return Connection(
-        id=found.text("id") or f"{resource.text}/privateEndpointConnections/{name}",
-        name=name,
-        endpoint_id=properties.text("privateEndpoint", "id"),
-        status=state.text("status"),
-        description=state.text("description"),
-        provisioning_state=properties.text("provisioningState"),
-    )
-
-
-def _described(connection: Connection) -> str:
-    said = f", {connection.description!r}" if connection.description else ""
-    return f"{connection.endpoint_id or connection.name} ({connection.status}{said})"
-
-
-def _in_use(resource: ResourceId, service: PrivateLink) -> OperationError:
-    held_by = "; ".join(_described(connection) for connection in service.connections)
+def _in_use(resource: ResourceId, others: list[Connection]) -> OperationError:
     return OperationError(
         ExitCode.CONFLICT,
-        f"the Private Link Service {resource.name} still exists, held by {held_by}",
-        fix="delete the managed private endpoint behind it (Grafana workspace > Networking "
-        "> Managed private endpoint), or the connection itself: az network "
-        "private-link-service connection delete "
-        f"--ids {service.connections[0].id}; then run it again",
+        f"others are connected to the Private Link Service {resource.name}: "
+        + "; ".join(map(str, others)),
+        why="the AKS cloud controller would cut them off without a word to them",
+        fix="ask them to delete their private endpoints, then run it again; or, to cut them off, "
+        "write gpuobs:pyroscope: { privateLink: { protectConnections: false } } and "
+        "pulumi up --target '**::pyroscope-private-link-ready', then run it again",
         transient=True,
     )
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _HASH_CHARACTERS = 12
 _RANDOM_BYTES = 4
+REVISION_CHARACTERS = _HASH_CHARACTERS + 1 + 2 * _RANDOM_BYTES
+"""Length of a revision."""
 
 
 @dataclass

@@ -5,8 +5,7 @@ survey: it becomes a ``Presence`` and the service's own words. Lookups run side 
 preview waits for them.
 """
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -20,11 +19,14 @@ from contract.messages.survey import (
     OnGrafana,
     PoolFacts,
     Presence,
+    PrivateLinkFacts,
+    SubnetFacts,
     Survey,
     SurveyRequest,
     WorkspaceFacts,
 )
-from operations.azure import is_absent, not_understood, parse_id
+from operations import link_survey
+from operations.azure import not_understood, parse_id, presence_of
 from operations.errors import ExitCode, OperationError
 from operations.registry import login_file
 from operations.session import Session
@@ -87,6 +89,7 @@ class _Surveyor:
         # Two lookups need what others found.
         cluster_facts = _result(cluster, ClusterFacts(presence=Presence.NOT_ASKED))
         may_approve = self._start(self._may_approve, cluster_facts.node_resource_group or None)
+        link = self._link_facts(cluster_facts)
         grafana_facts = _result(grafana, GrafanaFacts(presence=Presence.NOT_ASKED))
         readers = self._start(
             partial(self._roles, principal=grafana_facts.principal_id),
@@ -127,7 +130,7 @@ class _Surveyor:
             quota_limit=quota_facts.limit,
             quota_used=quota_facts.used,
             cores_per_node=quota_facts.cores,
-        )
+        ).model_copy(update=link())
 
     def _start(self, probe: Callable[[str], T], subject: str | None) -> "Future[T] | None":
         """Begin ``probe`` at ``subject``; None where nothing is asked."""
@@ -174,7 +177,7 @@ class _Surveyor:
             found = self._resource(resource, azure.MANAGED_CLUSTER_API)
             identity_type = _identity_type(found)
         except OperationError as error:
-            return ClusterFacts(presence=_presence(error), detail=error.sentence(), id=cluster_id)
+            return ClusterFacts(presence=presence_of(error), detail=error.sentence(), id=cluster_id)
         properties = found.child("properties")
         pools = list(properties.children("agentPoolProfiles"))
         return ClusterFacts(
@@ -195,6 +198,10 @@ class _Surveyor:
             or "Unrestricted",
             local_accounts_disabled=properties.flag("disableLocalAccounts"),
             private_api_server=properties.flag("apiServerAccessProfile", "enablePrivateCluster"),
+            load_balancer_sku=properties.text("networkProfile", "loadBalancerSku"),
+            backend_pool_type=properties.text(
+                "networkProfile", "loadBalancerProfile", "backendPoolType"
+            ),
             sku=found.text("sku", "name"),
             untainted_pools=tuple(pool.text("name") for pool in pools if _is_untainted(pool)),
             pools=tuple(map(_pool_facts, pools)),
@@ -205,7 +212,7 @@ class _Surveyor:
             resource = parse_id(grafana_id, azure.GRAFANA)
             found = self._resource(resource, azure.GRAFANA_API)
         except OperationError as error:
-            return GrafanaFacts(presence=_presence(error), detail=error.sentence(), id=grafana_id)
+            return GrafanaFacts(presence=presence_of(error), detail=error.sentence(), id=grafana_id)
         properties = found.child("properties")
         return GrafanaFacts(
             presence=Presence.FOUND,
@@ -239,7 +246,7 @@ class _Surveyor:
             found = self._resource(resource, azure.MONITOR_WORKSPACE_API)
         except OperationError as error:
             return WorkspaceFacts(
-                presence=_presence(error), detail=error.sentence(), id=workspace_id
+                presence=presence_of(error), detail=error.sentence(), id=workspace_id
             )
         return WorkspaceFacts(
             presence=Presence.FOUND,
@@ -279,7 +286,7 @@ class _Surveyor:
                 self._under_subscription(f"/resourceGroups/{name}"), azure.RESOURCE_GROUP_API
             )
         except OperationError as error:
-            return _presence(error), ""
+            return presence_of(error), ""
         return Presence.FOUND, found.text("location")
 
     def _is_unregistered(self, namespace: str) -> bool:
@@ -315,6 +322,32 @@ class _Surveyor:
             )
         )
 
+    def _link_facts(self, cluster: ClusterFacts) -> Callable[[], dict[str, object]]:
+        """Begin the lookups around the private link; the fields of a survey that they answer."""
+        request = self._request
+        name, group = request.private_link_name, request.private_link_group
+        group = group or cluster.node_resource_group
+        link_id = azure.private_link_service_id(self._subscription, group, name or "")
+        endpoint_id = (
+            f"{request.grafana_id}/managedPrivateEndpoints/{request.private_endpoint_name}"
+        )
+        allowed = partial(
+            link_survey.subnet, self._get, self._get_all, principal=cluster.principal_id
+        )
+        link = self._start(
+            partial(link_survey.private_link, self._get), link_id if name and group else None
+        )
+        subnet = self._start(allowed, link_survey.subnet_id(cluster, request.private_link_subnet))
+        endpoint = self._start(
+            partial(link_survey.private_endpoint, self._get),
+            endpoint_id if request.grafana_id and request.private_endpoint_name else None,
+        )
+        return lambda: {
+            "private_link": _result(link, PrivateLinkFacts(presence=Presence.NOT_ASKED)),
+            "link_subnet": _result(subnet, SubnetFacts(presence=Presence.NOT_ASKED)),
+            "private_endpoint": _result(endpoint, Presence.NOT_ASKED),
+        }
+
     def _may_approve(self, node_resource_group: str) -> bool | None:
         cluster = parse_id(self._request.cluster_id or "", azure.MANAGED_CLUSTER)
         try:
@@ -325,7 +358,7 @@ class _Surveyor:
             )
         except OperationError:
             return None
-        return any(_permits(one, azure.APPROVE_CONNECTION) for one in permissions)
+        return any(link_survey.permits(one, azure.APPROVE_CONNECTION) for one in permissions)
 
     def _quota(self, vm_size: str) -> _Quota:
         """The vCPU quota of the VM size's family in the region; empty where it is not readable."""
@@ -388,21 +421,6 @@ def _result(future: "Future[T] | None", default: T) -> T:
     return default if future is None else future.result()
 
 
-def _presence(error: OperationError) -> Presence:
-    if is_absent(error):
-        return Presence.ABSENT
-    if error.service_code == azure.NOT_REGISTERED:
-        return Presence.UNREGISTERED
-    # A subscription that is "not found" is one that the caller cannot see.
-    return {
-        ExitCode.FORBIDDEN: Presence.FORBIDDEN,
-        ExitCode.NOT_FOUND: Presence.FORBIDDEN,
-        ExitCode.NOT_AUTHENTICATED: Presence.UNAUTHENTICATED,
-        ExitCode.UNREACHABLE: Presence.UNREACHABLE,
-        ExitCode.BUSY: Presence.UNREACHABLE,
-    }.get(error.kind, Presence.REFUSED)
-
-
 def _identity_type(cluster: Document) -> str:
     """Empty for a cluster with a service principal, which then names it."""
     kind = cluster.text("identity", "type")
@@ -427,6 +445,7 @@ def _pool_facts(pool: Document) -> PoolFacts:
         count=pool.integer("count") or 0,
         min_count=pool.integer("minCount") if scaled else None,
         max_count=pool.integer("maxCount") if scaled else None,
+        subnet_id=pool.text("vnetSubnetID"),
     )
 
 
@@ -435,20 +454,6 @@ def _is_untainted(pool: Document) -> bool:
     taints = pool.texts("nodeTaints")
     return (pool.text("osType") or "Linux") == "Linux" and not any(
         taint.endswith((":NoSchedule", ":NoExecute")) for taint in taints
-    )
-
-
-def _permits(permission: Document, action: str) -> bool:
-    """Whether one of the caller's permissions allows ``action`` (Azure RBAC's wildcards)."""
-    return _any_matches(permission.texts("actions"), action) and not _any_matches(
-        permission.texts("notActions"), action
-    )
-
-
-def _any_matches(patterns: Iterable[str], action: str) -> bool:
-    return any(
-        re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), action, re.IGNORECASE)
-        for pattern in patterns
     )
 
 

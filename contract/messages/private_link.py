@@ -2,19 +2,38 @@
 
 from contract.messages.base import Message
 
+REQUEST_MARK = "gpuobs"
+"""First word of every request message: ``gpuobs <project> <stack> <digest>``."""
+
+
+class OwnEndpoint(Message):
+    """The managed private endpoint of this stack, as a Private Link Service can recognise it."""
+
+    workspace: str
+    """Name of the Grafana workspace."""
+    name: str
+    request_message: str
+
 
 class PrivateLinkRequest(Message):
     """The Private Link Service that the AKS cloud controller makes from the Service.
 
     For the guard (``hold-private-link``, ``await-private-link-gone``) and the wait
-    (``await-private-link``, ``await-private-link-unused``). All of it is identity: a change of any
-    part replaces the command.
+    (``await-private-link``, ``await-private-link-unused``). A stack of before has none of the
+    optional fields in its state.
     """
 
     id: str
     """ARM id of the Private Link Service."""
     namespace: str
     release: str
+    node_resource_group: str | None = None
+    """Group of the cluster's nodes, where the service is in another group, which clusters may
+    share: it holds the load balancer of what is this cluster's. None: the service's own group."""
+    own_endpoint: OwnEndpoint | None = None
+    """Whose connection holds nothing up; None: not told."""
+    protect_connections: bool | None = None
+    """False: other people's connections are cut off; None: they are waited for."""
 
 
 class HeldPrivateLink(Message):

@@ -52,6 +52,14 @@ class SurveyRequest(Message):
     gpu_vm_size: str | None = None
     """VM size of the GPU pool: its quota, and the cores of a node."""
     location: str | None = None
+    private_link_name: str | None = None
+    """The Private Link Service that is to be made: is the name another's?"""
+    private_link_group: str | None = None
+    """Its resource group; None: the group of the cluster's nodes."""
+    private_link_subnet: str | None = None
+    """Name of the subnet for its addresses, in the network of the cluster; None: the nodes' own."""
+    private_endpoint_name: str | None = None
+    """The managed private endpoint on the Grafana workspace."""
     chart_registry: str | None = None
     """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
     on_grafana: WantedOnGrafana | None = None
@@ -83,6 +91,8 @@ class PoolFacts(Message):
     min_count: int | None = None
     """Of the autoscaler; None: it is off."""
     max_count: int | None = None
+    subnet_id: str = ""
+    """ARM id of its nodes' subnet, in a network of the cluster's owner; empty: AKS' own network."""
 
 
 class ClusterFacts(Message):
@@ -104,11 +114,36 @@ class ClusterFacts(Message):
     node_resource_group_restriction: str = "Unrestricted"
     local_accounts_disabled: bool = False
     private_api_server: bool = False
+    load_balancer_sku: str = ""
+    """``standard``, or ``basic`` (retired, and without private links)."""
+    backend_pool_type: str = ""
+    """``nodeIPConfiguration``, ``nodeIP``, or empty for AKS' default, the former."""
     sku: str = ""
     """``Base`` or ``Automatic``."""
     untainted_pools: tuple[str, ...] = ()
     """Linux pools without NoSchedule taints: Pyroscope needs one."""
     pools: tuple[PoolFacts, ...] = ()
+
+
+class SubnetFacts(Message):
+    """The subnet of the private link's addresses, in a network of the cluster's owner."""
+
+    presence: Presence
+    id: str = ""
+    missing: tuple[str, ...] = ()
+    """Actions of Azure RBAC that no role of the cluster's identity is known to allow there."""
+    certain: bool = False
+    """Whether all of its roles and what they allow could be read."""
+
+
+class PrivateLinkFacts(Message):
+    """A Private Link Service of the name that this stack's shall have."""
+
+    presence: Presence
+    frontends: tuple[str, ...] = ()
+    """ARM ids of the load balancers' frontends that it leads to."""
+    owner_service: str = ""
+    """``namespace/name`` of the Kubernetes Service that it was made for."""
 
 
 class GrafanaFacts(Message):
@@ -183,6 +218,9 @@ class Survey(Message):
     """Ids of the rules, besides this stack's, that bring the cluster's metrics to the workspace."""
     resource_group: Presence = Presence.NOT_ASKED
     resource_group_location: str = ""
+    private_link: PrivateLinkFacts = PrivateLinkFacts(presence=Presence.NOT_ASKED)
+    private_endpoint: Presence = Presence.NOT_ASKED
+    link_subnet: SubnetFacts = SubnetFacts(presence=Presence.NOT_ASKED)
     may_approve: bool | None = None
     """Whether the caller may write connections in the node resource group; None: not knowable."""
     quota_family: str = ""

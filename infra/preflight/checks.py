@@ -16,7 +16,6 @@ from infra.faults import ConfigurationError, Fault
 from infra.preflight.cluster import (
     check_cluster,
     check_metrics,
-    check_private_link,
     check_quota,
 )
 from infra.preflight.finding import Finding, Place
@@ -28,6 +27,12 @@ from infra.preflight.grafana import (
 )
 from infra.preflight.on_grafana import check_on_grafana
 from infra.preflight.presence import check_complete, check_presence, check_tokens
+from infra.preflight.private_link import (
+    check_network,
+    check_private_link,
+    check_regions,
+    check_visibility,
+)
 from infra.settings import AzureMonitorMetrics, Settings
 
 
@@ -81,6 +86,8 @@ def _findings(settings: Settings, survey: Survey, request: SurveyRequest) -> Ite
     yield from _cluster(settings, survey, request)
     yield from _grafana(settings, survey, request)
     yield from _workspace(survey, request)
+    yield from check_visibility(settings, _subscription(survey, request))
+    yield from check_regions(survey, _location(settings, survey))
     yield from check_quota(settings, survey)
     yield from _registry_login(survey, request)
 
@@ -92,12 +99,13 @@ def _cluster(settings: Settings, survey: Survey, request: SurveyRequest) -> Iter
         yield from check_presence(place, cluster.presence, cluster.detail, survey)
     if cluster.presence is Presence.FOUND:
         yield from check_cluster(settings, place, cluster)
-        yield from check_private_link(settings, place, survey, request)
+        yield from check_network(settings, place, survey)
         if existing:
             yield from check_complete(
                 place, location=cluster.location, node_resource_group=cluster.node_resource_group
             )
             yield from check_metrics(settings, place, cluster, request.workspace_id)
+    yield from check_private_link(settings, place, survey, request)
 
 
 def _grafana(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:

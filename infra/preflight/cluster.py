@@ -1,14 +1,12 @@
-"""Checks of the AKS cluster, the private link's resource group, and the GPU quota."""
+"""Checks of the AKS cluster and the GPU quota."""
 
 from collections.abc import Iterator
 
 from contract.agent import NAMESPACE
-from contract.azure import Role, group_id
-from contract.choices import SYSTEM_POOL, ClusterCredentials, PrincipalType
-from contract.messages.survey import ClusterFacts, Survey, SurveyRequest
+from contract.choices import SYSTEM_POOL, ClusterCredentials
+from contract.messages.survey import ClusterFacts, Survey
 from infra.faults import Fault
-from infra.preflight.caller import caller_of
-from infra.preflight.finding import Finding, Place, role_assignment
+from infra.preflight.finding import Finding, Place
 from infra.settings import AzureMonitorMetrics, Settings
 
 _AT_REST = ("Succeeded", "Failed", "Canceled", "")
@@ -117,52 +115,6 @@ def check_metrics(
         yield (
             f"The metrics add-on of cluster {place.name} is off, so the agent sends no metrics and "
             f"the dashboard shows the flame graph only. To have both: {enable}"
-        )
-
-
-def check_private_link(
-    settings: Settings, place: Place, survey: Survey, request: SurveyRequest
-) -> Iterator[Finding]:
-    """Whether the connection to the private link can be approved where it will be."""
-    link, cluster = settings.pyroscope.private_link, survey.cluster
-    if link.resource_group is not None:
-        if cluster.principal_id:
-            assign = role_assignment(
-                assignee=cluster.principal_id,
-                kind=PrincipalType.SERVICE_PRINCIPAL,
-                role=Role.NETWORK_CONTRIBUTOR,
-                scope=group_id(place.subscription, link.resource_group),
-            )
-            yield (
-                f"The identity of cluster {place.name} must be allowed to make the private link in "
-                f"group {link.resource_group}; where it is not, the link never appears: {assign}"
-            )
-        return
-    if link.auto_approval:
-        return
-    if cluster.node_resource_group_restriction.lower() == "readonly":
-        yield place.fault(
-            rule=f"its node resource group {cluster.node_resource_group} is locked (ReadOnly)",
-            why="the private link would be made there, and Azure refuses to approve its connection "
-            "even to an Owner.",
-            fix="put the link into a group of your own (gpuobs:pyroscope.privateLink: "
-            f"{{ resourceGroup: GROUP }}, with {Role.NETWORK_CONTRIBUTOR.role_name} there for the "
-            "cluster's identity), or write the subscription of Grafana's endpoint, which the "
-            "pending connection shows, into gpuobs:pyroscope.privateLink.autoApproval",
-        )
-    elif survey.may_approve is False:
-        caller = caller_of(survey, request)
-        assign = role_assignment(
-            assignee=caller.assignee,
-            kind=caller.type,
-            role=Role.NETWORK_CONTRIBUTOR,
-            scope=group_id(place.subscription, cluster.node_resource_group),
-        )
-        yield place.fault(
-            rule="you must be allowed to approve private link connections in its node resource "
-            f"group {cluster.node_resource_group}",
-            why="Grafana's connection would stay pending and no profile could be read.",
-            fix=assign,
         )
 
 

@@ -57,6 +57,10 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
         location=settings.azure.location if cluster.existing is None else None,
+        private_link_name=settings.pyroscope.private_link.name or names.private_link,
+        private_link_group=settings.pyroscope.private_link.resource_group,
+        private_link_subnet=settings.pyroscope.private_link.subnet,
+        private_endpoint_name=settings.grafana.private_endpoint.name or names.private_endpoint,
         chart_registry=_chart_registry(settings.pyroscope.chart),
     )
 

@@ -54,6 +54,8 @@ _PRIVATE_LINK_ANNOTATIONS = {
     "azure-pls-proxy-protocol": "leave it out: with the proxy protocol the load balancer's health "
     "probes fail and no profile can be read",
 }
+_ANNOTATION_SLIPS = {"azure-load-balancer-internal-ipv4": "azure-load-balancer-ipv4"}
+"""What the nearest known annotation is not the meant one of."""
 _OTHER_ANNOTATIONS = (
     "azure-additional-public-ips",
     "azure-allowed-ip-ranges",
@@ -325,25 +327,33 @@ def _annotations(annotations: Mapping[str, object]) -> Iterator[RuleViolation]:
         prefix, _, name = key.rpartition("/")
         at = f"values.pyroscope.service.annotations.{key}"
         if prefix + "/" == _SERVICE_ANNOTATION and name in _PRIVATE_LINK_ANNOTATIONS:
-            fix = _PRIVATE_LINK_ANNOTATIONS[name]
             yield RuleViolation(
                 fields=(at,),
                 rule="this annotation is the product's own",
                 why="it makes the private link, which the endpoint and the data source rely on.",
-                fix=fix if fix.startswith("leave") else f"{_IN_SETTINGS}: {fix}",
+                fix=_in_place_of(name),
             )
         elif name.startswith("azure-") and (
             prefix + "/" != _SERVICE_ANNOTATION or name not in known
         ):
-            nearest = _nearest(name, known) or [""]
+            slip = _ANNOTATION_SLIPS.get(name)
+            nearest = slip or next(iter(_nearest(name, known)), "")
+            fix = f"did you mean `{_SERVICE_ANNOTATION}{nearest}`?" if nearest else "leave it out"
+            if nearest in _PRIVATE_LINK_ANNOTATIONS:
+                # That one would be refused too.
+                fix = f"if `{nearest}` is meant, {_in_place_of(nearest)}"
             yield RuleViolation(
                 fields=(at,),
                 rule="an annotation that the AKS cloud controller knows",
                 why="the controller silently ignores one that it does not know.",
-                fix=f"did you mean `{_SERVICE_ANNOTATION}{nearest[0]}`?"
-                if nearest[0]
-                else "leave it out",
+                fix=fix,
             )
+
+
+def _in_place_of(annotation: str) -> str:
+    """What to write in place of an annotation that is the product's own."""
+    fix = _PRIVATE_LINK_ANNOTATIONS[annotation]
+    return fix if fix.startswith("leave") else f"{_IN_SETTINGS}: {fix}"
 
 
 def _texts(value: object, path: str, key: str = "") -> Iterable[RuleViolation]:

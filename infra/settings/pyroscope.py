@@ -143,6 +143,11 @@ class PrivateLinkSettings(Section):
     """Fixed addresses to use first."""
     fqdns: Sequence[Fqdn] = ()
     """Host names that the Private Link Service announces."""
+    protect_connections: bool = True
+    """Before the release is deleted, wait 5 minutes for other people's connections to the Private
+    Link Service, and stop with their names: with the release the AKS cloud controller deletes the
+    service, and cuts off whoever is connected. `false`: cut them off. Takes effect with
+    `pulumi up`."""
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """What the AKS cloud controller and Azure accept together."""

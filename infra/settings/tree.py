@@ -113,7 +113,7 @@ class Settings(Section):
 
     def _own_visibility(self) -> Iterable[RuleViolation]:
         own = (self.azure.subscription_id or "").lower()
-        if own and [entry.lower() for entry in self.pyroscope.private_link.visibility] == [own]:
+        if own and {entry.lower() for entry in self.pyroscope.private_link.visibility} == {own}:
             yield RuleViolation(
                 fields=("pyroscope.privateLink.visibility", "azure.subscriptionId"),
                 at="pyroscope.privateLink.visibility",

@@ -16,6 +16,10 @@ from simulator.world import Resource, World
 ENDPOINT_SUBSCRIPTION: Final = "5a9c1f00-3d5b-4b8e-9f0a-0c4fc1aa7a11"
 """Microsoft's subscription, in which Azure Managed Grafana keeps its private endpoints."""
 
+MESSAGE_PATTERN: Final = r"(?s).{0,140}"
+"""Of a request message: "Restricted to 140 chars", says Microsoft.Network's specification
+(``privateEndpoint.json``). That the description of a decision has the same limit is assumed."""
+
 PRIVATE_LINK_SERVICES: Final = "Microsoft.Network/privateLinkServices"
 MANAGED_PRIVATE_ENDPOINTS: Final = "Microsoft.Dashboard/grafana/managedPrivateEndpoints"
 

@@ -4,6 +4,10 @@ It knows the Services only as manifests handed to :func:`reconcile`, and answers
 each (address, finalizer, events); who hands them over, a simulated API server or the watch of a
 real one, carries that out. What it makes and removes in Azure it starts itself, as operations that
 take time: call again after every change of the Services and until nothing is ``pending``.
+
+Source: kubernetes-sigs/cloud-provider-azure, ``pkg/provider/azure_privatelinkservice.go``. When a
+Service goes, ``safeDeletePLS`` deletes every connection of its Private Link Service, whosever it
+is, one after the other, and then the service: nothing that is connected holds a Service up.
 """
 
 import re
@@ -16,7 +20,7 @@ from typing import Final
 from simulator.arm import private_link
 from simulator.arm.ids import group_id
 from simulator.arm.types.managed_clusters import identity_may
-from simulator.values import JsonObject, as_list, as_object, as_text, dig, is_object
+from simulator.values import JsonObject, as_list, as_object, as_text, bury, dig, is_object
 from simulator.world import ClusterState, Operation, Resource, World
 
 FINALIZER: Final = "service.kubernetes.io/load-balancer-cleanup"
@@ -37,15 +41,18 @@ KNOWN: Final = frozenset(
         "auto-approval",
     }
 )
+POOLS: Final = "Microsoft.ContainerService/managedClusters/agentPools"
 OWNER_TAG: Final = "k8s-azure-owner-service"
 CLUSTER_TAG: Final = "k8s-azure-cluster-name"
 
 LOAD_BALANCERS: Final = "cloud-controller:load-balancer"
 SERVICES_HANDLER: Final = f"arm:{private_link.PRIVATE_LINK_SERVICES}"
+CONNECTIONS_HANDLER: Final = f"{SERVICES_HANDLER}/privateEndpointConnections"
 LOAD_BALANCER_SECONDS: Final = 30
 CREATE_SECONDS: Final = 40
 UPDATE_SECONDS: Final = 20
 DELETE_SECONDS: Final = 30
+DISCONNECT_SECONDS: Final = 10
 
 
 @dataclass(frozen=True)
@@ -187,6 +194,8 @@ class _Service:
                 f"{wanted.rsplit('/', 1)[-1]}"
             )
         if own is None:
+            self._check_load_balancer()
+            self._check_subnet()
             self._check_free(wanted)
             self._create(wanted)
             return False
@@ -226,16 +235,57 @@ class _Service:
         if self._annotation("proxy-protocol") not in ("", "true", "false"):
             raise _RefusedError("proxy-protocol is neither true nor false")
 
+    def _check_load_balancer(self) -> None:
+        """Azure's Private Link page: a Standard load balancer, with network interfaces behind it.
+
+        The words of the refusals are assumed.
+        """
+        network = as_object(self._cluster.properties.get("networkProfile"))
+        if as_text(network.get("loadBalancerSku")).lower() == "basic":
+            raise _RefusedError("a private link service needs a Standard load balancer")
+        if as_text(dig(network, "loadBalancerProfile", "backendPoolType")).lower() == "nodeip":
+            raise _RefusedError(
+                "a private link service needs a load balancer with backend pools of network "
+                "interfaces, not of IP addresses"
+            )
+
+    def _check_subnet(self) -> None:
+        """In a network of its owner's: the subnet, the rights on it, its policies Disabled.
+
+        Source: ``reconcilePLSIpConfigs`` and ``disablePLSNetworkPolicy``.
+        """
+        subnet_id = self._subnet_id()
+        if not subnet_id:
+            return
+        subnet = self._world.get(subnet_id)
+        name = subnet_id.rsplit("/", 1)[-1]
+        if subnet is None:
+            raise _RefusedError(
+                f"failed to get private link service subnet({name}) for service({self._key})"
+            )
+        actions = "Microsoft.Network/virtualNetworks/subnets"
+        self._check_right(f"{actions}/read", subnet_id, subnet_id)
+        self._check_right(f"{actions}/join/action", subnet_id, subnet_id)
+        if subnet.properties.get("privateLinkServiceNetworkPolicies") != "Disabled":
+            self._check_right(f"{actions}/write", subnet_id, subnet_id)
+            subnet.properties["privateLinkServiceNetworkPolicies"] = "Disabled"
+            self._world.touch()
+
+    def _subnet_id(self) -> str:
+        """The subnet for the link's addresses; empty in a network of AKS' own."""
+        pools = [
+            as_text(pool.properties.get("vnetSubnetID"))
+            for pool in self._world.below(self._cluster.id)
+            if pool.type == POOLS
+        ]
+        nodes = next((pool for pool in pools if pool), "")
+        internal = self._annotations.get(INTERNAL + "-subnet", "").strip()
+        name = self._annotation("ip-configuration-subnet") or internal
+        return f"{nodes.rpartition('/')[0]}/{name}" if nodes and name else nodes
+
     def _check_free(self, wanted: str) -> None:
         group = wanted.split("/providers/")[0]
-        action = "Microsoft.Network/privateLinkServices/write"
-        identity = as_text(dig(self._cluster.body, "identity", "principalId"))
-        if not identity_may(self._world, self._cluster, action, group):
-            raise _RefusedError(
-                f"PUT {wanted}: 403: AuthorizationFailed: The client '{identity}' with object id "
-                f"'{identity}' does not have authorization to perform action '{action}' over scope "
-                f"'{wanted}'"
-            )
+        self._check_right("Microsoft.Network/privateLinkServices/write", wanted)
         if self._world.get(group) is None:
             raise _RefusedError(
                 f"ResourceGroupNotFound: resource group '{group}' could not be found"
@@ -251,8 +301,9 @@ class _Service:
     def _create(self, wanted: str) -> None:
         location = as_text(self._cluster.body.get("location"))
         name = wanted.rsplit("/", 1)[-1]
-        group = group_id(wanted.split("/")[2], wanted.split("/")[4])
-        network = f"{group}/providers/Microsoft.Network"
+        # The load balancer is the cluster's, wherever its owner wants the link.
+        nodes = as_text(self._cluster.properties.get("nodeResourceGroup"))
+        network = f"{group_id(wanted.split('/')[2], nodes)}/providers/Microsoft.Network"
         frontend = f"{network}/loadBalancers/kubernetes-internal/frontendIPConfigurations"
         properties: JsonObject = {
             "provisioningState": "Updating",
@@ -315,27 +366,48 @@ class _Service:
             return outcome
         outcome.finalizer = True
         outcome.address = self._state.addresses.get(self._key)
+        try:
+            self._remove(own)
+            outcome.pending = True
+        except _RefusedError as refusal:
+            message = f"Error syncing load balancer: failed to delete load balancer: {refusal}"
+            outcome.events.append(Event("Warning", "SyncLoadBalancerFailed", message))
+        return outcome
+
+    def _remove(self, own: Resource) -> None:
+        """Delete what is connected, one connection after the other, then the private link."""
+        if self._world.running(own.id, "delete", "disconnect") is not None:
+            return
         connections = private_link.connections(own)
+        action = "Microsoft.Network/privateLinkServices/"
+        action += "privateEndpointConnections/delete" if connections else "delete"
+        self._check_right(action, own.id)
+        running = self._world.running(own.id)
+        if running is not None:
+            self._world.cancel(running)
         if connections:
-            names = ", ".join(as_text(item.get("name")) for item in connections)
-            outcome.events.append(
-                Event(
-                    "Warning",
-                    "SyncLoadBalancerFailed",
-                    "Error syncing load balancer: failed to delete load balancer: private link "
-                    f"service {own.name} cannot be deleted since it has private endpoint "
-                    f"connections: {names}",
-                )
+            first = connections[0]
+            bury(first, "Deleting", "properties", "provisioningState")
+            self._world.start(
+                CONNECTIONS_HANDLER,
+                "disconnect",
+                own.id,
+                DISCONNECT_SECONDS,
+                connection=as_text(first.get("name")),
             )
         else:
-            outcome.pending = True
-            if self._world.running(own.id, "delete") is None:
-                running = self._world.running(own.id)
-                if running is not None:
-                    self._world.cancel(running)
-                own.properties["provisioningState"] = "Deleting"
-                self._world.start(SERVICES_HANDLER, "delete", own.id, DELETE_SECONDS)
-        return outcome
+            own.properties["provisioningState"] = "Deleting"
+            self._world.start(SERVICES_HANDLER, "delete", own.id, DELETE_SECONDS)
+
+    def _check_right(self, action: str, target: str, scope: str = "") -> None:
+        """Refuse what the cluster's identity may not do; in the node resource group it may all."""
+        identity = as_text(dig(self._cluster.body, "identity", "principalId"))
+        scope = scope or target.split("/providers/")[0]
+        if not identity_may(self._world, self._cluster, action, scope):
+            raise _RefusedError(
+                f"403: AuthorizationFailed: The client '{identity}' with object id '{identity}' "
+                f"does not have authorization to perform action '{action}' over scope '{target}'"
+            )
 
     # --- looking up ----------------------------------------------------------------------------
 

@@ -14,7 +14,6 @@ pytestmark = pytest.mark.engine
 
 PYROSCOPE = "local-pyroscope"
 GPU = "AdvancedGPUObservability"
-GUARD = "**pyroscope-private-link-guard"
 
 
 @dataclass(frozen=True)
@@ -160,12 +159,16 @@ def test_without_drift_detection_nothing_is_looked_for_and_turning_it_off_change
 
 @dataclass(frozen=True)
 class Refusals:
-    """What is said of a connection that a person rejected, removed, and deleted the endpoint of."""
+    """What comes of a connection that a person rejected, removed, and deleted the endpoint of."""
 
     rejected: Outcome
     """A preview."""
     rejected_up: Outcome
+    removed: Outcome
+    """A preview."""
     removed_up: Outcome
+    reconnected: str
+    """State of the connection after it."""
     gone: Outcome
     """A preview."""
     gone_up: Outcome
@@ -182,18 +185,26 @@ def refused(deployed: Deployed, folder_deleted: Repair) -> Refusals:
     assert answer.status_code == 400, "a service that something is connected to stays"
     person.call("DELETE", person.connection_id())
     sim.azure.control("POST", "advance", {"seconds": 60})
-    removed_up = sim.up(check=False)
+    removed, removed_up = sim.preview(), sim.up(check=False)
+    state = dig(person.connection(), "properties", "privateLinkServiceConnectionState", "status")
     person.delete(deployed.endpoint)
     # Now nothing holds the service either; the cloud controller makes a new one.
     person.call("DELETE", person.private_link())
     gone, gone_up = sim.preview(), sim.up(check=False)
     return Refusals(
-        rejected, rejected_up, removed_up, gone, gone_up, refreshed=sim.up("dev", "--refresh")
+        rejected,
+        rejected_up,
+        removed,
+        removed_up,
+        as_text(state),
+        gone,
+        gone_up,
+        refreshed=sim.up("dev", "--refresh"),
     )
 
 
 def test_a_preview_shows_that_an_approval_is_not_in_force_any_more(refused: Refusals) -> None:
-    for preview in (refused.rejected, refused.gone):
+    for preview in (refused.rejected, refused.removed, refused.gone):
         assert preview.step("private-endpoint-approval").op == "update"
         assert preview.step("private-endpoint-approval").diffs == ("environment",)
         assert preview.diagnostics == ()
@@ -208,11 +219,12 @@ def test_a_rejected_connection_is_an_error_that_says_how_to_make_another(refused
     assert "pulumi up --refresh" in outcome.output
 
 
-def test_a_removed_connection_is_an_error_that_says_how_to_make_another(refused: Refusals) -> None:
+def test_up_makes_our_own_endpoint_again_whose_connection_was_removed(refused: Refusals) -> None:
     outcome = refused.removed_up
-    assert outcome.status != 0
+    assert outcome.ok, outcome.output
+    assert outcome.ops() == {"private-endpoint-approval": "update"}
     assert "has lost its connection" in outcome.output
-    assert "az rest --method delete" in outcome.output
+    assert refused.reconnected == "Approved"
 
 
 def test_an_endpoint_that_was_deleted_is_an_error_that_says_what_to_type(refused: Refusals) -> None:
@@ -247,8 +259,7 @@ def in_cluster(refused: Refusals, deployed: Deployed) -> Repair:
     answer = cluster.call("DELETE", "/releases/gadget/pyroscope?wait=false")
     assert answer.status_code == 202
     return Repair(
-        deployed.sim.preview("dev", "--refresh"),
-        deployed.sim.up("dev", "--refresh", "--replace", GUARD),
+        deployed.sim.preview("dev", "--refresh"), deployed.sim.up("dev", "--refresh", check=False)
     )
 
 
@@ -259,16 +270,17 @@ def test_a_preview_with_refresh_shows_a_removed_extension_and_a_removed_release(
     assert in_cluster.preview.ops()["pyroscope-release"] == "create"
 
 
-def test_up_with_refresh_and_a_replaced_guard_makes_a_removed_release_and_its_link_anew(
+def test_up_with_refresh_makes_a_removed_release_its_link_and_our_connection_to_it_anew(
     in_cluster: Repair, deployed: Deployed
 ) -> None:
+    """With its Service the cloud controller deleted the private link, and Grafana's connection."""
+    assert in_cluster.up.ok, in_cluster.up.output
     ops = in_cluster.up.ops()
     assert ops["inspektor-gadget-extension"] == "create"
     assert ops["pyroscope-release"] == "create"
-    gone = in_cluster.up.order("delete-replaced")
-    made = in_cluster.up.order("create", "create-replacement")
-    assert gone.index("private-endpoint-endpoint") < gone.index("pyroscope-private-link-guard")
-    assert made.index("pyroscope-release") < made.index("pyroscope-private-link-ready")
+    assert ops["private-endpoint-approval"] == "update"
+    assert "has lost its connection" in in_cluster.up.output
+    assert not set(ops) & {"private-endpoint-endpoint", "pyroscope-private-link-guard"}
     deployed.assert_unchanged()
     cluster = as_object(dig(deployed.sim.inspect(), "kubernetes", CLUSTER.lower()))
     assert [one["status"] for one in as_objects(cluster["releases"])] == ["deployed"]

@@ -153,7 +153,7 @@ def test_throttling_a_busy_grafana_a_dropped_connection_and_a_late_role_do_not_f
 
 @dataclass(frozen=True)
 class Destroying:
-    """`destroy` without packages, with another endpoint on the private link, without, and again."""
+    """`destroy` without packages, with somebody else on the private link, without, and again."""
 
     bare: Outcome
     held: Outcome
@@ -214,11 +214,12 @@ def test_destroy_from_a_fresh_clone_without_packages_says_what_to_install(
 
 
 @pytest.mark.handles("cluster-before-endpoint")
-def test_destroy_names_the_endpoint_that_holds_the_private_link(destroying: Destroying) -> None:
+def test_destroy_cuts_nobody_off_and_names_whom_it_would(destroying: Destroying) -> None:
     assert destroying.held.status != 0
     assert "/privateEndpoints/grafana-grafana-dev-other" in destroying.held.output
     assert "'me too'" in destroying.held.output
-    assert "az network private-link-service connection delete" in destroying.held.output
+    assert "protectConnections: false" in destroying.held.output
+    assert "connection delete" not in destroying.held.output
 
 
 def test_destroy_goes_on_once_that_endpoint_is_gone_and_may_be_repeated(

@@ -28,9 +28,11 @@ SHIPPED = ["dev", "sandbox"]
 SOURCE = "local-pyroscope"
 """Of the stack ``dev``."""
 DASHBOARD = "dashboard-dashboard"
-UPDATES = {DASHBOARD: ("environment", "stdin")}
+WAIT = "pyroscope-private-link-ready"
+UPDATES = {DASHBOARD: ("environment", "stdin"), WAIT: ("stdin",)}
 """What this program updates in place on stacks of the recorded one, and which inputs differ: the
-dashboard alone, whose texts name pages of docs/ that moved. CHANGELOG says so as well."""
+dashboard, whose texts name pages of docs/ that moved, and the wait for the private link, which is
+told whose connection is the stack's own. CHANGELOG says so as well."""
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,11 @@ def test_up_changes_nothing_in_azure_but_the_dashboards(upgrade: Upgrade) -> Non
     assert {path.rsplit("/", 1)[-1] for path in upgrade.changed_by_up} == {"dashboards"}
 
 
-def test_every_request_is_spelled_as_it_was_but_for_the_dashboards_own_content(
-    upgrade: Upgrade,
-) -> None:
+def test_every_request_is_spelled_as_it_was_but_for_what_is_new_in_it(upgrade: Upgrade) -> None:
     for requests in (upgrade.recorded_requests, upgrade.requests):
         assert requests[DASHBOARD].pop("dashboard")
+    assert "ownEndpoint" not in upgrade.recorded_requests[WAIT]
+    assert upgrade.requests[WAIT].pop("ownEndpoint")
     assert upgrade.requests == upgrade.recorded_requests
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from contract.messages.base import Verb
 from contract.messages.private_link import ApprovalRequest
+from infra.names import names_for
 from operations.errors import ExitCode
 from simulator.values import JsonObject, as_object, as_text
 from tests.operations.conftest import (
@@ -134,16 +135,55 @@ def test_an_endpoint_that_was_deleted_is_not_waited_for(
     assert azure.state(link_id)["status"] == "Pending"
 
 
-def test_a_connection_that_somebody_removed_is_not_waited_for_till_the_deadline(
+def test_our_endpoint_whose_connection_is_gone_is_made_again_and_approved(
+    azure: Azure, operations: Operations, link_id: str
+) -> None:
+    operations.succeed(APPROVE, request_for(link_id))
+    before = azure.connections(link_id)[0]["name"]
+    azure.arm("DELETE", as_text(azure.connections(link_id)[0]["id"]), "2026-03-01")
+    result = operations.succeed(APPROVE, request_for(link_id), observed=REVISION)
+    assert_says(result.stderr, ["has lost its connection", "made the managed private endpoint"])
+    assert result.answer["privateIp"]
+    assert result.answer["connection"] != before
+    assert azure.state(link_id) == {
+        "status": "Approved",
+        "description": f"{MESSAGE} {REVISION}",
+        "actionsRequired": "None",
+    }
+
+
+@pytest.mark.parametrize("method", ["DELETE", "PUT"])
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"status": 409, "body": {"error": {"code": "ConflictInProcessing", "message": "busy"}}},
+        {"status": 429},
+        {"drop": "after"},
+    ],
+    ids=["occupied", "throttled", "dropped after"],
+)
+def test_one_bad_answer_does_not_fail_the_making_of_another_endpoint(
+    azure: Azure, operations: Operations, link_id: str, method: str, then: JsonObject
+) -> None:
+    operations.succeed(APPROVE, request_for(link_id))
+    azure.arm("DELETE", as_text(azure.connections(link_id)[0]["id"]), "2026-03-01")
+    azure.fault(method, ENDPOINT, then, count=2)
+    assert operations.succeed(APPROVE, request_for(link_id)).answer["privateIp"]
+
+
+def test_an_endpoint_that_is_not_ours_is_not_made_again(
     azure: Azure, operations: Operations, link_id: str
 ) -> None:
     operations.succeed(APPROVE, request_for(link_id))
     azure.arm("DELETE", as_text(azure.connections(link_id)[0]["id"]), "2026-03-01")
-    result = operations(APPROVE, request_for(link_id))
+    other = request_for(link_id, request_message="gpuobs gpuobs other 99999999")
+    before = azure.arm("GET", f"{GRAFANA_ID}/managedPrivateEndpoints/p-dev", "2025-08-01")
+    result = operations(APPROVE, other)
     assert result.exit_code == ExitCode.REJECTED
     assert_says(result.stderr, ["lost its connection", "after 60 s", "az rest --method delete"])
     # A shell such as zsh takes a bare question mark for a file name's.
     assert re.search(r'--url "https://\S+\?api-version=[\d-]+"', result.stderr)
+    assert azure.arm("GET", f"{GRAFANA_ID}/managedPrivateEndpoints/p-dev", "2025-08-01") == before
 
 
 @pytest.mark.handles("connection-matched-by-prefix")
@@ -208,8 +248,87 @@ def test_anothers_request_under_the_same_endpoint_name_is_never_approved_in_our_
     # Longer than ours by one word: a message must not match as a mere beginning of a word.
     azure.connect(link_id, "dev", f"{MESSAGE}4", other)
     result = operations(APPROVE, request_for(link_id), "--deadline", "30")
-    assert result.exit_code == ExitCode.NOT_FOUND
+    assert result.exit_code == ExitCode.CONFLICT
     assert azure.state(link_id)["status"] == "Pending"
+
+
+PLAIN_GRAFANA = GRAFANA_ID.replace("grafana-dev", "grafanadev")
+"""Without a hyphen in its name: only one pair of names gives its endpoints' ids."""
+
+
+def plain_link(azure: Azure, message: str) -> tuple[str, ApprovalRequest]:
+    """A link with one pending connection of the plain workspace's endpoint ``pdev``."""
+    link_id = azure.expose()
+    other_grafana(azure, "grafanadev")
+    azure.connect(link_id, "pdev", message, PLAIN_GRAFANA)
+    return link_id, request_for(link_id, grafana_id=PLAIN_GRAFANA, endpoint_name="pdev")
+
+
+@pytest.mark.parametrize("text", ["", "Please approve", "Awaiting approval."])
+def test_a_text_that_is_not_ours_does_not_matter_where_only_our_names_give_the_id(
+    azure: Azure, operations: Operations, text: str
+) -> None:
+    link_id, request = plain_link(azure, text)
+    operations.succeed(APPROVE, request)
+    assert azure.state(link_id)["status"] == "Approved"
+
+
+@pytest.mark.parametrize("text", ["", "Please approve"])
+def test_a_pending_connection_that_other_names_may_have_made_is_refused_with_the_line_for_it(
+    azure: Azure, operations: Operations, text: str
+) -> None:
+    link_id = azure.expose()
+    azure.connect(link_id, "p-dev", text)
+    result = operations(APPROVE, request_for(link_id))
+    assert result.exit_code == ExitCode.CONFLICT
+    connection = azure.connections(link_id)[0]
+    endpoint = as_object(as_object(connection["properties"])["privateEndpoint"])
+    assert_says(
+        result.stderr,
+        [
+            "after 60 s",
+            as_text(endpoint["id"]),
+            "such as grafana and dev-p-dev",
+            "az network private-link-service connection update --connection-status Approved "
+            f"--ids {connection['id']}",
+        ],
+    )
+    assert azure.state(link_id)["status"] == "Pending"
+    # What a person approves counts.
+    azure.set_state(link_id, "Approved", "it is ours")
+    assert operations.succeed(APPROVE, request_for(link_id)).answer["privateIp"]
+
+
+@pytest.mark.parametrize(
+    ("text", "exit_code"),
+    [
+        ("gpuobs gpuobs other 99999999", ExitCode.NOT_FOUND),
+        ("gpuobs gpuobs dev 0a1b2c3e", ExitCode.NOT_FOUND),
+        ("hello from Contoso", ExitCode.CONFLICT),
+    ],
+)
+def test_a_pending_connection_with_somebody_elses_text_is_never_approved(
+    azure: Azure, operations: Operations, text: str, exit_code: ExitCode
+) -> None:
+    link_id, request = plain_link(azure, text)
+    assert operations(APPROVE, request, "--deadline", "90").exit_code == exit_code
+    assert azure.state(link_id)["status"] == "Pending"
+
+
+@pytest.mark.parametrize("stack", ["dev", "s" * 100])
+def test_an_approval_keeps_within_azures_length_and_is_found_again(
+    azure: Azure, operations: Operations, stack: str
+) -> None:
+    message = names_for("p" * 100, stack).request_message
+    link_id = azure.expose()
+    azure.connect(link_id, "p-dev", message)
+    request = request_for(link_id, request_message=message)
+    revision, _ = observe(operations, request)
+    operations.succeed(APPROVE, request, observed=revision)
+    description = as_text(azure.state(link_id)["description"])
+    assert len(description) <= 140
+    assert description.endswith(f" {message[-8:]} {revision}")
+    assert observe(operations, request)[0] == revision
 
 
 @pytest.mark.handles("two-grafanas-two-pending")

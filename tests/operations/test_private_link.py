@@ -3,10 +3,10 @@
 import pytest
 
 from contract.messages.base import Verb
-from contract.messages.private_link import PrivateLinkRequest
+from contract.messages.private_link import OwnEndpoint, PrivateLinkRequest
 from operations.errors import ExitCode
 from simulator.values import JsonObject, as_text
-from tests.operations.conftest import SUBSCRIPTION, Azure, Operations, assert_says
+from tests.operations.conftest import MESSAGE, SUBSCRIPTION, Azure, Operations, assert_says
 
 READY, GONE, HOLD, UNUSED = (
     Verb.AWAIT_PRIVATE_LINK,
@@ -135,6 +135,29 @@ def test_bad_answers_are_waited_through(
     operations.succeed(verb, request_for(link_id))
 
 
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (409, "ConflictError"),
+        (409, "Conflict"),
+        (409, "AnotherOperationInProgress"),
+        (409, "ConflictInProcessing"),
+        (409, "RetryableError"),
+        (429, "RetryableErrorDueToAnotherOperation"),
+        (409, "CanceledAndSupersededDueToAnotherOperation"),
+        (409, "OperationPreempted"),
+        (400, "ReferencedResourceNotProvisioned"),
+    ],
+)
+def test_all_of_azures_words_for_busy_are_waited_through(
+    azure: Azure, operations: Operations, status: int, code: str
+) -> None:
+    link_id = azure.expose()
+    body = {"error": {"code": code, "message": "Updating"}}
+    azure.fault("GET", LINK, {"status": status, "body": body}, count=3)
+    assert_says(operations.succeed(READY, request_for(link_id)).stderr, [code])
+
+
 def test_a_service_that_keeps_throttling_ends_busy_at_the_deadline(
     azure: Azure, operations: Operations
 ) -> None:
@@ -227,32 +250,39 @@ def test_a_subscription_that_we_cannot_see_does_not_make_its_link_gone(
     assert operations(GONE, request_for(hidden)).exit_code == ExitCode.NOT_FOUND
 
 
-def test_a_link_that_stays_is_reported_with_the_connection_that_holds_it(
+def test_a_link_that_stays_points_to_its_service_and_names_nobodys_connection_to_delete(
     azure: Azure, operations: Operations
 ) -> None:
     link_id = azure.expose()
     azure.connect(link_id, "other-endpoint", "somebody else's request")
     result = operations(GONE, request_for(link_id), "--deadline", "60")
     assert result.exit_code == ExitCode.CONFLICT
-    connection = azure.connections(link_id)[0]
     assert_says(
         result.stderr,
         [
             "after 60 s",
-            "/privateEndpoints/grafana-grafana-dev-other-endpoint (Pending",
-            "somebody else's request",
-            f"--ids {connection['id']}",
+            "(state Succeeded)",
+            "kubectl describe service --namespace gadget pyroscope",
+            f"az network private-link-service delete --ids {link_id}",
         ],
     )
+    assert "other-endpoint" not in result.stderr
+    assert "connection delete" not in result.stderr
 
 
-def test_a_link_that_stays_without_connections_points_to_its_service(
+def test_a_link_of_another_cluster_in_a_shared_group_is_left_alone(
     azure: Azure, operations: Operations
 ) -> None:
     link_id = azure.expose()
-    result = operations(GONE, request_for(link_id), "--deadline", "60")
-    assert result.exit_code == ExitCode.CONFLICT
-    assert_says(result.stderr, ["no connection", "kubectl describe service --namespace gadget"])
+    azure.connect(link_id, "other-endpoint", "somebody else's request")
+    elsewhere = request_for(link_id).model_copy(update={"node_resource_group": "MC_other_cluster"})
+    result = operations.succeed(GONE, elsewhere)
+    assert_says(result.stderr, ["is another cluster's, and stays"])
+    operations.succeed(UNUSED, elsewhere)
+    own_group = link_id.split("/")[4]
+    ours = request_for(link_id).model_copy(update={"node_resource_group": own_group})
+    for verb in (GONE, UNUSED):
+        assert operations(verb, ours, "--deadline", "30").exit_code == ExitCode.CONFLICT
 
 
 @pytest.mark.parametrize("verb", [READY, GONE])
@@ -287,22 +317,68 @@ def test_a_link_that_nothing_is_connected_to_or_that_is_not_there_is_unused(
         assert operations.succeed(UNUSED, request_for(link_id)).answer == {"id": link_id}
 
 
-def test_a_link_in_use_is_waited_for_and_then_reported_with_who_uses_it(
+def test_a_link_that_others_use_is_waited_for_and_then_reported_with_who_they_are(
     azure: Azure, operations: Operations
 ) -> None:
     link_id = azure.expose()
     azure.connect(link_id, "other", "me too")
-    result = operations(UNUSED, request_for(link_id))
+    for number, status in enumerate(("Pending", "Approved")):
+        if number:
+            azure.set_state(link_id, status, "me too")
+        result = operations(UNUSED, request_for(link_id))
+        assert result.exit_code == ExitCode.CONFLICT
+        assert_says(
+            result.stderr,
+            [
+                "after 300 s",
+                f"/privateEndpoints/grafana-grafana-dev-other ({status}, 'me too')",
+                "would cut them off",
+                "protectConnections: false",
+                "pulumi up --target '**::pyroscope-private-link-ready'",
+            ],
+        )
+
+
+@pytest.mark.parametrize("status", ["Rejected", "Disconnected"])
+def test_a_connection_that_nothing_goes_through_holds_nothing_up(
+    azure: Azure, operations: Operations, status: str
+) -> None:
+    link_id = azure.expose()
+    azure.connect(link_id, "other", "me too")
+    azure.set_state(link_id, status, "no more")
+    assert "waiting" not in operations.succeed(UNUSED, request_for(link_id)).stderr
+
+
+OWN = OwnEndpoint(workspace="grafana-dev", name="p-dev", request_message=MESSAGE)
+
+
+@pytest.mark.parametrize("status", ["Pending", "Approved"])
+def test_our_own_connection_holds_nothing_up(
+    azure: Azure, operations: Operations, status: str
+) -> None:
+    link_id = azure.expose()
+    azure.connect(link_id)
+    if status == "Approved":
+        azure.set_state(link_id, status, f"{MESSAGE} 0123456789ab-01234567")
+    ours = request_for(link_id).model_copy(update={"own_endpoint": OWN})
+    assert "waiting" not in operations.succeed(UNUSED, ours).stderr
+    azure.connect(link_id, "p-dev2", "gpuobs gpuobs other 99999999")
+    result = operations(UNUSED, ours, "--deadline", "30")
     assert result.exit_code == ExitCode.CONFLICT
-    assert_says(
-        result.stderr,
-        [
-            "after 300 s",
-            "/privateEndpoints/grafana-grafana-dev-other",
-            "'me too'",
-            "az network private-link-service connection delete",
-        ],
-    )
+    assert_says(result.stderr, ["grafana-grafana-dev-p-dev2"])
+    assert "grafana-grafana-dev-p-dev " not in result.stderr
+
+
+def test_without_the_protection_others_are_named_and_not_waited_for(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.expose()
+    azure.connect(link_id, "other", "me too")
+    open_to_all = request_for(link_id).model_copy(update={"protect_connections": False})
+    result = operations.succeed(UNUSED, open_to_all)
+    assert_says(result.stderr, ["note:", "grafana-grafana-dev-other (Pending, 'me too')"])
+    azure.fault("GET", LINK, {"status": 403, "body": FORBIDDEN}, count=None)
+    operations.succeed(UNUSED, open_to_all)
 
 
 def test_a_link_that_may_not_be_read_does_not_count_as_unused(

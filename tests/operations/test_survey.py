@@ -607,3 +607,31 @@ def test_the_token_is_in_no_answer(azure: Azure, operations: Operations) -> None
     result = operations.succeed(Verb.SURVEY, request_for())
     head = as_text(azure.token()).split(".")[0]
     assert head not in result.stdout + result.stderr
+
+
+# --- the private link ----------------------------------------------------------------------------
+
+
+def test_a_private_link_of_the_wanted_name_is_found_with_whose_it_is(
+    azure: Azure, operations: Operations
+) -> None:
+    absent = survey(operations, private_link_name="pyroscope-dev")
+    assert absent.private_link.presence is Presence.ABSENT
+    link_id = azure.expose()
+    group = link_id.split("/")[4]
+    for changes in ({}, {"private_link_group": group}):
+        found = survey(operations, private_link_name="pyroscope-dev", **changes).private_link
+        assert found.presence is Presence.FOUND
+        assert found.owner_service == "gadget/pyroscope"
+        (frontend,) = found.frontends
+        assert f"/resourceGroups/{group}/providers/Microsoft.Network/loadBalancers/" in frontend
+    assert survey(operations).private_link.presence is Presence.NOT_ASKED
+
+
+def test_whether_the_private_endpoint_is_there_is_found(
+    azure: Azure, operations: Operations
+) -> None:
+    asked = {"private_endpoint_name": "p-dev"}
+    assert survey(operations, **asked).private_endpoint is Presence.ABSENT
+    azure.connect(azure.expose())
+    assert survey(operations, **asked).private_endpoint is Presence.FOUND

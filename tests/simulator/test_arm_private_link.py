@@ -145,20 +145,36 @@ def test_a_removed_connection_disconnects_its_endpoint_and_a_removed_endpoint_it
     assert azure.connections() == []
 
 
-def test_a_service_with_connections_is_neither_deleted_nor_released(
+def test_resource_manager_deletes_no_service_that_something_is_connected_to(
     azure: Azure, kubernetes: Kubernetes
 ) -> None:
     deploy(kubernetes)
     azure.make_endpoint()
-    assert azure.call("DELETE", PLS).status_code == 400
-    release = kubernetes.uninstall()
-    assert release["status"] == "failed"
-    assert "v1/Service/gadget/pyroscope" in as_text(release["message"])
-    assert any("grafana-grafana-dev-pyroscope-mpe" in item for item in kubernetes.events())
-
+    assert azure.error(azure.call("DELETE", PLS)) == (
+        400,
+        "PrivateLinkServiceWithPrivateEndpointConnectionsCannotBeDeleted",
+    )
     azure.delete(ENDPOINT)
+    assert azure.call("DELETE", PLS).status_code == 202
+
+
+def test_the_cloud_controller_cuts_off_whoever_is_connected_when_the_service_goes(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    others = f"{GRAFANA}/managedPrivateEndpoints/somebody-elses"
+    azure.make_endpoint()
+    azure.make_endpoint(others)
+    azure.decide("Approved", 0)
+    azure.refresh()
+
     assert kubernetes.uninstall() == {}
     assert azure.call("GET", PLS).status_code == 404
+    # Without a word to those who were connected: they see it when they look again.
+    assert dig(azure.get(ENDPOINT), *STATE) == "Approved"
+    azure.refresh()
+    for endpoint in (ENDPOINT, others):
+        assert dig(azure.get(endpoint), *STATE) == "Disconnected"
 
 
 def test_a_visibility_without_grafanas_subscription_blocks_the_endpoint(
@@ -204,6 +220,31 @@ def test_inputs_of_an_endpoint_never_change_but_its_tags_do(
     assert answer.status_code == 400
     assert azure.call("PATCH", ENDPOINT, {"tags": {"a": "b"}}).status_code == 200
     assert azure.get(ENDPOINT)["tags"] == {"a": "b"}
+
+
+def test_a_request_message_has_at_most_140_characters(azure: Azure, kubernetes: Kubernetes) -> None:
+    deploy(kubernetes)
+    for length, status in ((140, 201), (141, 400)):
+        properties = {"privateLinkResourceId": PLS, "requestMessage": "m" * length}
+        path = f"{GRAFANA}/managedPrivateEndpoints/of-{length}"
+        answer = azure.call("PUT", path, {"location": "westeurope", "properties": properties})
+        assert answer.status_code == status
+
+
+def test_a_service_that_is_being_changed_takes_no_other_change(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    deploy(kubernetes)
+    azure.make_endpoint()
+    path = as_text(azure.connections()[0]["id"])
+    body = {"properties": {"privateLinkServiceConnectionState": {"status": "Approved"}}}
+    azure.settings(latency=100.0)
+    try:
+        assert azure.call("PUT", path, body).status_code == 200
+        assert azure.error(azure.call("PUT", path, body)) == (409, "ConflictError")
+        assert azure.error(azure.call("DELETE", path)) == (409, "ConflictError")
+    finally:
+        azure.settings(latency=0.0)
 
 
 @pytest.mark.parametrize("name", ["ab", "a" * 21, "-ab", "a_b"])

@@ -72,11 +72,19 @@ def test_an_annotation_that_is_no_string_is_refused(kubernetes: Kubernetes) -> N
 def test_a_namespace_is_gone_only_when_its_content_is(azure: Azure, kubernetes: Kubernetes) -> None:
     kubernetes.release()
     azure.make_endpoint()
+    # Slow enough to see the cloud controller delete the connection, and then the private link.
+    azure.settings(latency=100.0)
     assert kubernetes.call("DELETE", "/api/v1/namespaces/gadget").status_code == 200
     held = kubernetes.call("GET", "/api/v1/namespaces/gadget").json()
     assert held["status"]["phase"] == "Terminating"
     service = kubernetes.service()
     assert dig(service, "metadata", "finalizers") == ["service.kubernetes.io/load-balancer-cleanup"]
+    azure.settings(latency=0.0)
+    for _ in range(100):
+        if kubernetes.call("GET", "/api/v1/namespaces/gadget").status_code == 404:
+            break
+    assert azure.call("GET", PLS).status_code == 404
+    assert kubernetes.call("GET", "/api/v1/namespaces/gadget").status_code == 404
 
 
 def test_a_namespace_deleted_before_its_extension_is_stuck_with_it(
@@ -417,6 +425,45 @@ def test_bad_annotations_are_refused_in_an_event_and_the_release_fails(
     assert azure.call("GET", PLS).status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("profile", "reason"),
+    [
+        ({"loadBalancerSku": "basic"}, "needs a Standard load balancer"),
+        ({"loadBalancerProfile": {"backendPoolType": "NodeIP"}}, "not of IP addresses"),
+    ],
+)
+def test_a_load_balancer_of_another_kind_has_no_private_link(
+    azure: Azure, profile: dict[str, object], reason: str
+) -> None:
+    cluster = CLUSTER.replace("aks-dev", "aks-odd")
+    pools = [{"name": "system", "mode": "System", "count": 1, "vmSize": "Standard_D4s_v5"}]
+    properties = {"dnsPrefix": "odd", "agentPoolProfiles": pools, "networkProfile": profile}
+    azure.put(
+        cluster,
+        {
+            "location": "westeurope",
+            "identity": {"type": "SystemAssigned"},
+            "properties": {**properties, "kubernetesVersion": "1.33"},
+        },
+    )
+    outcome: JsonObject = {}
+    for _ in range(3):
+        (found,) = as_list_of(azure.control("POST", "services/aks-odd", [pyroscope_service()]))
+        outcome = as_object(found)
+    assert reason in str(outcome["events"])
+    assert outcome["address"] is None
+
+
+def pyroscope_service() -> JsonObject:
+    annotations = as_object(dig(pyroscope_values(), "pyroscope", "service", "annotations"))
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "pyroscope", "namespace": "gadget", "annotations": annotations},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 4040}]},
+    }
+
+
 def test_the_name_of_a_private_link_never_changes(azure: Azure, kubernetes: Kubernetes) -> None:
     kubernetes.release()
     kubernetes.release(pyroscope_values(pls_name="another"), upgrade=True)
@@ -493,25 +540,14 @@ def observed(azure: Azure, manifest: object) -> JsonObject:
 
 
 def test_a_real_clusters_services_may_be_handed_over(azure: Azure) -> None:
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {
-            "name": "pyroscope",
-            "namespace": "gadget",
-            "annotations": as_object(
-                dig(pyroscope_values(), "pyroscope", "service", "annotations")
-            ),
-        },
-        "spec": {"type": "LoadBalancer", "ports": [{"port": 4040}]},
-    }
+    manifest = pyroscope_service()
     outcome: JsonObject = {}
     for _ in range(3):
         outcome = observed(azure, manifest)
     assert as_text(outcome["address"]).startswith("10.224.")
     assert outcome["finalizer"] is True
     assert azure.call("GET", PLS).status_code == 200
-    bury(as_object(manifest), "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
+    bury(manifest, "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
     for _ in range(2):
         outcome = observed(azure, manifest)
     assert outcome["finalizer"] is False

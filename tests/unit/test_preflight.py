@@ -11,6 +11,8 @@ from contract.messages.survey import (
     GrafanaFacts,
     PoolFacts,
     Presence,
+    PrivateLinkFacts,
+    SubnetFacts,
     Survey,
     SurveyRequest,
     WorkspaceFacts,
@@ -18,6 +20,7 @@ from contract.messages.survey import (
 from infra.faults import ConfigurationError
 from infra.names import names_for
 from infra.preflight import ClientConfig, Existing, evaluate, survey_request
+from infra.preflight.cloud import check_cloud
 from infra.settings import Settings
 from tests.unit.stack_files import CREATED, EXISTING, settings, stack
 
@@ -531,6 +534,160 @@ def test_whoever_may_not_approve_sees_the_role_and_its_scope() -> None:
         "MC_rg-dev_aks-dev_westeurope"
     ) in text
     assert not faults(with_facts(may_approve=None)), "nothing is concluded from what is not known"
+
+
+NODES = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/{CLUSTER.node_resource_group}"
+FRONTEND = "providers/Microsoft.Network/loadBalancers/kubernetes-internal/frontendIPConfigurations"
+
+
+def with_link(frontend_group: str, service: str = "gadget/pyroscope", **facts: Any) -> Survey:
+    link = PrivateLinkFacts(
+        presence=Presence.FOUND,
+        frontends=(f"{frontend_group}/{FRONTEND}/a1b2",),
+        owner_service=service,
+    )
+    return with_facts(private_link=link, **facts)
+
+
+@pytest.mark.parametrize("link", [{}, {"resourceGroup": "rg-links", "name": "shared"}])
+def test_a_private_link_that_this_clusters_pyroscope_has_is_our_own(
+    link: dict[str, object],
+) -> None:
+    wanted = settings(pyroscope={"privateLink": link})
+    for group in (NODES, NODES.lower()):
+        assert not faults(with_link(group), wanted)
+
+
+def test_a_private_link_of_another_cluster_is_found_at_preview() -> None:
+    wanted = settings(pyroscope={"privateLink": {"resourceGroup": "rg-links", "name": "shared"}})
+    other = with_link(f"/subscriptions/{SUBSCRIPTION}/resourceGroups/MC_rg_aks-other_westeurope")
+    for survey in (
+        other,
+        other.model_copy(update={"cluster": ABSENT_CLUSTER}),
+    ):
+        found = [text for text in faults(survey, wanted) if "its name must be free" in text]
+        assert len(found) == 1
+        assert "Private Link Service shared in group rg-links" in found[0]
+        assert "another cluster's, with its load balancer in group MC_rg_aks-other" in found[0]
+        assert "privateLink: { name: NAME } }, or another resourceGroup" in found[0]
+    forbidden = ClusterFacts(presence=Presence.FORBIDDEN)
+    unknown = other.model_copy(update={"cluster": forbidden})
+    assert not any("must be free" in text for text in faults(unknown, wanted))
+
+
+def test_a_private_link_of_another_kubernetes_service_is_found_at_preview() -> None:
+    text = fault(with_link(NODES, "shop/web"))
+    assert "it is of the Kubernetes Service shop/web" in text
+
+
+@pytest.mark.parametrize(
+    ("facts", "rule", "fix"),
+    [
+        ({"load_balancer_sku": "Basic"}, "needs a Standard load balancer", "upgrade-basic"),
+        (
+            {"backend_pool_type": "nodeIP"},
+            "backendPoolType nodeIP",
+            f"az aks update {AKS_DEV} --load-balancer-backend-pool-type nodeIPConfiguration",
+        ),
+    ],
+)
+def test_a_load_balancer_that_no_private_link_can_stand_behind_is_refused(
+    facts: dict[str, str], rule: str, fix: str
+) -> None:
+    text = fault(with_cluster(**facts))
+    assert rule in text
+    assert fix in text
+
+
+def test_the_load_balancers_that_private_links_need_are_taken() -> None:
+    for sku, pools in (("standard", "nodeIPConfiguration"), ("Standard", ""), ("", "")):
+        assert not faults(with_cluster(load_balancer_sku=sku, backend_pool_type=pools))
+
+
+SUBNET_ID = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/net/subnets/nodes"
+JOIN = "Microsoft.Network/virtualNetworks/subnets/join/action"
+
+
+def with_subnet(**facts: Any) -> Survey:
+    return with_facts(
+        link_subnet=SubnetFacts(presence=Presence.FOUND, id=SUBNET_ID).model_copy(update=facts)
+    )
+
+
+def test_a_subnet_that_the_clusters_identity_may_not_use_is_found_before() -> None:
+    text = fault(with_subnet(missing=(JOIN,), certain=True))
+    assert f"use subnet nodes: {JOIN}" in text
+    assert (
+        f'--role "Network Contributor" --assignee-object-id {CLUSTER_PRINCIPAL} '
+        f"--assignee-principal-type ServicePrincipal --scope {SUBNET_ID}"
+    ) in text
+    assert not faults(with_subnet(certain=True))
+
+
+def test_what_could_not_be_read_of_the_identitys_roles_is_a_warning() -> None:
+    (warning,) = checked(with_subnet(missing=(JOIN,))).warnings
+    assert "could not be read" in warning
+    assert SUBNET_ID in warning
+
+
+def test_a_subnet_that_is_not_there_is_refused_with_the_line_that_lists_them() -> None:
+    wanted = settings(pyroscope={"privateLink": {"subnet": "nodes"}})
+    text = fault(with_subnet(presence=Presence.ABSENT), wanted)
+    assert text.startswith("gpuobs:pyroscope.privateLink.subnet")
+    assert (
+        f"az network vnet subnet list --vnet-name net --resource-group rg-dev --subscription "
+        f"{SUBSCRIPTION}"
+    ) in text
+
+
+def test_visibility_of_the_providers_own_subscription_alone_is_refused() -> None:
+    for visibility, refused in (
+        ([SUBSCRIPTION], True),
+        ([SUBSCRIPTION.upper(), SUBSCRIPTION], True),
+        ([OTHER_SUBSCRIPTION], False),
+        ([SUBSCRIPTION, OTHER_SUBSCRIPTION], False),
+        (["*"], False),
+    ):
+        wanted = settings(pyroscope={"privateLink": {"visibility": visibility}})
+        found = [text for text in faults(GOOD, wanted) if "privateLink.visibility" in text]
+        assert bool(found) is refused, visibility
+
+
+def test_two_regions_are_told_before_the_endpoint_is_there_and_not_after() -> None:
+    elsewhere = with_grafana(location="northeurope")
+    (warning,) = [text for text in checked(elsewhere).warnings if "northeurope" in text]
+    assert "tried in northeurope, Grafana's region" in warning
+    assert "Private Link Service in westeurope" in warning
+    assert "`private-endpoint-endpoint` fails" in warning
+    there = elsewhere.model_copy(update={"private_endpoint": Presence.FOUND})
+    assert not [text for text in checked(there).warnings if "northeurope" in text]
+    assert not [text for text in checked(GOOD).warnings if "region" in text]
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        ("ARM_ENVIRONMENT", "usgovernment"),
+        ("AZURE_ENVIRONMENT", "AzureChinaCloud"),
+        ("ARM_METADATA_HOSTNAME", "management.usgovcloudapi.net"),
+        ("azure-native:environment", "china"),
+        ("azure-native:metadataHost", "management.chinacloudapi.cn"),
+    ],
+)
+def test_another_cloud_is_refused_by_name(place: str, value: str) -> None:
+    configured = {place.partition(":")[2]: value} if ":" in place else {}
+    environment = {} if configured else {place: value}
+    with pytest.raises(ConfigurationError) as caught:
+        check_cloud(environment, configured)
+    (found,) = caught.value.faults
+    assert str(found).startswith(f"{place} = {value}")
+    assert "managed private endpoints in the public cloud only" in found.why
+
+
+def test_the_public_cloud_is_taken_by_all_its_names() -> None:
+    for value in ("public", "Public", "AzureCloud", "AzurePublicCloud", ""):
+        check_cloud({"ARM_ENVIRONMENT": value}, {"environment": value})
+    check_cloud({"ARM_METADATA_HOSTNAME": "management.azure.com"}, {})
 
 
 # --- Grafana and its workspace -----------------------------------------------------------------

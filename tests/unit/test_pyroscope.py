@@ -10,7 +10,7 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from components.private_link import PrivateLinkArgs
+from components.private_link import OwnEndpointArgs, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
 from components.pyroscope_values import DiskArgs, merged, owned_values
 from contract.messages.base import Verb, command_line
@@ -128,11 +128,29 @@ def test_the_private_links_id_is_known_only_after_the_wait() -> None:
     recorded = deploy()
     ready = recorded.named(READY)
     assert ready.inputs["create"] == command_line(Verb.AWAIT_PRIVATE_LINK)
-    # Before the release goes, nothing may be connected any more.
+    # Before the release goes, others may still be connected.
     assert ready.inputs["delete"] == command_line(Verb.AWAIT_PRIVATE_LINK_UNUSED)
     assert ready.delete_before_replace
     assert {"pyroscope-release", GUARD} <= ready.depends_on
     assert recorded.outputs["pyroscope"]["privateLinkId"] == LINK_ID
+
+
+def test_the_wait_is_told_whose_connection_is_the_stacks_own_and_the_guard_is_not() -> None:
+    own = OwnEndpointArgs(workspace="graf", name="p-dev", request_message="gpuobs a b 0123abcd")
+    recorded = deploy(
+        private_link=replace(ARGS.private_link, own_endpoint=own, protect_connections=False)
+    )
+    identity = {"id": LINK_ID, "namespace": "gadget", "release": "pyroscope"}
+    assert json.loads(recorded.named(READY).inputs["stdin"]) == {
+        **identity,
+        "ownEndpoint": {
+            "workspace": "graf",
+            "name": "p-dev",
+            "requestMessage": "gpuobs a b 0123abcd",
+        },
+        "protectConnections": False,
+    }
+    assert json.loads(recorded.named(GUARD).inputs["stdin"]) == identity
 
 
 def test_the_url_names_the_service_rather_than_an_address() -> None:

@@ -1,5 +1,6 @@
 """The rules of section ``pyroscope``: chart, chart values, storage and private link."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -321,11 +322,11 @@ def test_a_private_link_annotation_is_answered_with_the_setting_to_use(
 @pytest.mark.parametrize(
     ("key", "nearest"),
     [
-        (f"{PREFIX}azure-load-balancer-internal-ipv4", "azure-load-balancer-"),
-        (f"{PREFIX}azure-pls-ip-adress-count", "azure-pls-ip-configuration-ip-address-count"),
+        (f"{PREFIX}azure-load-balancer-internal-ipv4", f"{PREFIX}azure-load-balancer-ipv4"),
+        (f"{PREFIX}azure-pls-ip-adress-count", "`privateLink: { addressCount: ... }`"),
         (f"{PREFIX}azure-load-balancer-health-probe-path", "azure-load-balancer-health-probe-"),
         ("azure-load-balancer-internal-subnet", f"{PREFIX}azure-load-balancer-internal-subnet"),
-        ("service.kubernetes.io/azure-pls-name", f"{PREFIX}azure-pls-name"),
+        ("service.kubernetes.io/azure-pls-name", "`privateLink: { name: ... }`"),
     ],
 )
 def test_a_misspelled_azure_annotation_is_refused_with_the_nearest_right_one(
@@ -334,6 +335,33 @@ def test_a_misspelled_azure_annotation_is_refused_with_the_nearest_right_one(
     found = faults(pyroscope=annotated(key, "x"))[f"{ANNOTATIONS}.{key}"]
 
     assert nearest in found.fix
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "azure-load-balancer-internal",
+        "azure-load-balancer-ipv4",
+        "azure-load-balancer-ipv6",
+        "azure-load-balancer-internal-subnet",
+        "azure-pls-create",
+        "azure-pls-name",
+        "azure-pls-resource-group",
+        "azure-pls-ip-configuration-subnet",
+        "azure-pls-ip-configuration-ip-address-count",
+        "azure-pls-ip-configuration-ip-address",
+        "azure-pls-fqdns",
+        "azure-pls-visibility",
+        "azure-pls-auto-approval",
+        "azure-pls-proxy-protocol",
+    ],
+)
+def test_what_is_suggested_for_a_misspelled_annotation_is_never_refused_itself(name: str) -> None:
+    for slip in (f"{name}s", name.replace("-", "", 1), name[:-2], f"{name}-x"):
+        found = faults(pyroscope=annotated(PREFIX + slip, "x"))
+        for fault in found.values():
+            for suggested in re.findall(rf"did you mean `({PREFIX}[^`]+)`", fault.fix):
+                assert not faults(pyroscope=annotated(suggested, "x")), (slip, suggested)
 
 
 @pytest.mark.parametrize(

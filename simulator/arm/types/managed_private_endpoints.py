@@ -38,7 +38,9 @@ class ManagedPrivateEndpoints(ResourceType):
                 "privateLinkResourceId": schema.text(required=True, create_only=True),
                 "privateLinkResourceRegion": schema.text(create_only=True),
                 "groupIds": schema.items(schema.text(), create_only=True),
-                "requestMessage": schema.text(create_only=True),
+                "requestMessage": schema.text(
+                    pattern=private_link.MESSAGE_PATTERN, create_only=True
+                ),
                 "privateLinkServiceUrl": schema.text(
                     pattern=r"([A-Za-z0-9][-A-Za-z0-9]*\.){2,}[A-Za-z0-9]+", create_only=True
                 ),

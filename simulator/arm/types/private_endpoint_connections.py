@@ -1,7 +1,9 @@
 """The connections of a Private Link Service: its owner approves, rejects or removes them.
 
 Approving changes this side only; Grafana shows it after the workspace's refresh. A rejected or
-disconnected connection can never be approved, and approving twice is refused.
+disconnected connection can never be approved, and approving twice is refused. While the service is
+being changed, another change is answered 409 ``ConflictError`` (terraform-provider-azurerm PR
+32095).
 """
 
 import uuid
@@ -41,7 +43,7 @@ class PrivateEndpointConnections(ResourceType):
                             "status": schema.text(
                                 "Approved", "Rejected", "Pending", "Disconnected", required=True
                             ),
-                            "description": schema.text(),
+                            "description": schema.text(pattern=private_link.MESSAGE_PATTERN),
                             "actionsRequired": schema.text(),
                         },
                         required=True,
@@ -76,6 +78,7 @@ class PrivateEndpointConnections(ResourceType):
         if faults:
             raise self.invalid(faults)
         service, connection = self._found(call.id)
+        self._check_idle(service)
         wanted = as_object(
             as_object(body.get("properties")).get("privateLinkServiceConnectionState")
         )
@@ -104,6 +107,7 @@ class PrivateEndpointConnections(ResourceType):
         connection = private_link.connection_named(service, call.id.name)
         if connection is None:
             return Response(204)
+        self._check_idle(service)
         bury(connection, "Deleting", "properties", "provisioningState")
         return Response(202, None, self._started(call, service, "disconnect", self.delete_seconds))
 
@@ -126,6 +130,14 @@ class PrivateEndpointConnections(ResourceType):
             self.handler, kind, service.id, seconds, connection=call.id.name, began=timestamp()
         )
         return self.headers(call, service, operation)
+
+    def _check_idle(self, service: Resource) -> None:
+        if self.world.running(service.id) is not None:
+            raise ArmError(
+                409,
+                "ConflictError",
+                f"Private link service {service.id} is Updating; try again later.",
+            )
 
     def _service(self, wanted: ResourceId) -> Resource:
         service = self.world.get(wanted.parent)

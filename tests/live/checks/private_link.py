@@ -54,8 +54,8 @@ def endpoint_name(world: World) -> Verdict:
     Phase.DEPLOYED,
     assumption="The request message is the connection's description until the approval, and the "
     "approval's description is kept",
-    otherwise="connections without any text match by their id alone; an approval without our "
-    "revision counts as current by the connection's name, so it is not drift",
+    otherwise="see `request-message-is-shown`; an approval without our revision counts as current "
+    "by the connection's name, so it is not drift",
     by_hand="a second `pulumi preview` shows no `~environment`",
 )
 def descriptions_kept(world: World) -> Verdict:
@@ -72,7 +72,9 @@ def descriptions_kept(world: World) -> Verdict:
     Section.LINK,
     Phase.CHANGED,
     assumption="A pending connection shows its endpoint's request message as its description",
-    otherwise="connections without any text match by their id alone",
+    otherwise="a pending connection with no text, or Azure's own, counts as ours only where no "
+    "other workspace's and endpoint's names give its id; else `up` stops with the line that "
+    "approves it, and goes on after it",
     by_hand="`az network private-link-service show` before the approval",
 )
 def request_message(world: World) -> Verdict:
@@ -113,7 +115,8 @@ def new_description(world: World) -> Verdict:
     assumption="The managed private endpoint lives in Grafana's region and names the service's "
     "region beside it; no group ids for a Private Link Service. Published examples have both in "
     "one region",
-    otherwise="the endpoint fails when it is made, and is made again by the next `up`",
+    otherwise="a preview warns of two regions; the endpoint fails with Azure's error, and is made "
+    "again by the next `up`",
     by_hand="a cluster and a Grafana in two regions",
 )
 def another_region(world: World) -> Verdict:

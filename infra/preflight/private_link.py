@@ -1,0 +1,181 @@
+"""Checks of the private link: its name, who may see and approve it, and where it is."""
+
+from collections.abc import Iterator
+
+from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
+from contract.azure import Role, group_id
+from contract.choices import PrincipalType
+from contract.messages.survey import Presence, Survey, SurveyRequest
+from infra.faults import Fault
+from infra.preflight.caller import caller_of
+from infra.preflight.finding import Finding, Place, role_assignment
+from infra.settings import Settings
+
+_LINK = "gpuobs:pyroscope.privateLink"
+
+
+def check_visibility(settings: Settings, subscription: str) -> Iterator[Finding]:
+    """Whether Grafana's endpoint can find the link; the settings know a named subscription only."""
+    visibility = {entry.lower() for entry in settings.pyroscope.private_link.visibility}
+    if settings.azure.subscription_id is None and visibility == {subscription.lower()}:
+        yield Fault(
+            path=f"{_LINK}.visibility",
+            rule=f"not your own subscription alone ({subscription})",
+            why="Grafana's endpoint lives in a subscription of Microsoft's and could not find the "
+            "private link.",
+            fix='leave it out for ["*"]: connections still wait for an approval',
+        )
+
+
+def check_regions(survey: Survey, location: str) -> Iterator[Finding]:
+    """A link between two regions, which no published example has; nothing once it is there."""
+    cluster, grafana = survey.cluster.location or location, survey.grafana.location or location
+    if not cluster or not grafana or cluster == grafana:
+        return
+    if survey.private_endpoint is Presence.FOUND:
+        return
+    yield (
+        f"Grafana is in {grafana} and the cluster in {cluster}. The managed private endpoint is "
+        f"tried in {grafana}, Grafana's region, to the Private Link Service in {cluster}; no "
+        "published example has two regions. Where Azure refuses it, `private-endpoint-endpoint` "
+        "fails with Azure's error, after the GPU pool and Pyroscope are made, and what works is a "
+        f"Grafana in {cluster}."
+    )
+
+
+def check_network(settings: Settings, place: Place, survey: Survey) -> Iterator[Finding]:
+    """Whether the cluster's load balancer and subnet can have a Private Link Service at all."""
+    cluster = survey.cluster
+    if cluster.load_balancer_sku.lower() == "basic":
+        yield place.fault(
+            rule="needs a Standard load balancer; it has a Basic one",
+            why="Azure makes no Private Link Service in front of a Basic load balancer (which "
+            "it has retired), so Grafana would not reach the profiles.",
+            fix="move it to a Standard load balancer, or use another cluster: "
+            "https://learn.microsoft.com/azure/aks/upgrade-basic-load-balancer-on-aks",
+        )
+    if cluster.backend_pool_type.lower() == "nodeip":
+        yield place.fault(
+            rule="needs backend pools of network interfaces; its load balancer has some of IP "
+            "addresses (backendPoolType nodeIP)",
+            why="Azure makes no Private Link Service in front of those, so Grafana would not reach "
+            "the profiles.",
+            fix=f"az aks update {place.options} "
+            "--load-balancer-backend-pool-type nodeIPConfiguration",
+        )
+    yield from _check_subnet(settings, place, survey)
+
+
+def _check_subnet(settings: Settings, place: Place, survey: Survey) -> Iterator[Finding]:
+    subnet, identity = survey.link_subnet, survey.cluster.principal_id
+    name = subnet.id.rsplit("/", 1)[-1]
+    if subnet.presence is Presence.ABSENT:
+        yield Fault(
+            path=f"{_LINK}.subnet" if settings.pyroscope.private_link.subnet else str(place),
+            rule=f"the subnet {name} must exist in the network of the cluster's nodes",
+            why="the AKS cloud controller makes no private link without it.",
+            fix=f"write one of: az network vnet subnet list --vnet-name {subnet.id.split('/')[-3]} "
+            f"--resource-group {subnet.id.split('/')[4]} --subscription {subnet.id.split('/')[2]} "
+            "--output table",
+        )
+    if subnet.presence is not Presence.FOUND or not subnet.missing:
+        return
+    assign = role_assignment(
+        assignee=identity,
+        kind=PrincipalType.SERVICE_PRINCIPAL,
+        role=Role.NETWORK_CONTRIBUTOR,
+        scope=subnet.id,
+    )
+    actions = ", ".join(subnet.missing)
+    if subnet.certain:
+        yield place.fault(
+            rule=f"its identity must be allowed to use subnet {name}: {actions}",
+            why="the AKS cloud controller makes the load balancer and the private link as that "
+            "identity; without the right neither appears, and the release times out.",
+            fix=assign,
+        )
+    else:
+        yield (
+            f"Whether the identity of cluster {place.name} may use subnet {name} ({actions}) could "
+            f"not be read. Where it may not, the release waits until it times out: {assign}"
+        )
+
+
+def _check_name(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+    """Whether a Private Link Service of that name is somebody else's."""
+    link, found = settings.pyroscope.private_link, survey.private_link
+    known = (Presence.FOUND, Presence.ABSENT)
+    if found.presence is not Presence.FOUND or survey.cluster.presence not in known:
+        return
+    nodes = survey.cluster.node_resource_group
+    group = link.resource_group or nodes
+    other = _other_owner(found.frontends, found.owner_service, nodes)
+    if other:
+        yield Fault(
+            path=f"{_LINK} (Private Link Service {request.private_link_name} in group {group})",
+            rule=f"its name must be free; it is {other}",
+            why="the AKS cloud controller would not make a second one of that name, so Grafana "
+            "would not reach this stack's profiles.",
+            fix="choose another name: gpuobs:pyroscope: { privateLink: { name: NAME } }"
+            + (", or another resourceGroup" if link.resource_group else ""),
+        )
+
+
+def _other_owner(frontends: tuple[str, ...], service: str, nodes: str) -> str:
+    """Whose the Private Link Service is, where it is not this cluster's Pyroscope's."""
+    groups = {frontend.split("/")[4] for frontend in frontends if frontend.count("/") > 4}
+    others = sorted(group for group in groups if group.lower() != nodes.lower())
+    if others and len(others) == len(groups):
+        return f"another cluster's, with its load balancer in group {', '.join(others)}"
+    if service and service.lower() != f"{NAMESPACE}/{PYROSCOPE_SERVICE}":
+        return f"of the Kubernetes Service {service}"
+    return ""
+
+
+def check_private_link(
+    settings: Settings, place: Place, survey: Survey, request: SurveyRequest
+) -> Iterator[Finding]:
+    """Whether the private link can be made, and its connection approved, where it will be."""
+    yield from _check_name(settings, survey, request)
+    link, cluster = settings.pyroscope.private_link, survey.cluster
+    if cluster.presence is not Presence.FOUND:
+        return
+    if link.resource_group is not None:
+        if cluster.principal_id:
+            assign = role_assignment(
+                assignee=cluster.principal_id,
+                kind=PrincipalType.SERVICE_PRINCIPAL,
+                role=Role.NETWORK_CONTRIBUTOR,
+                scope=group_id(place.subscription, link.resource_group),
+            )
+            yield (
+                f"The identity of cluster {place.name} must be allowed to make the private link in "
+                f"group {link.resource_group}; where it is not, the link never appears: {assign}"
+            )
+        return
+    if link.auto_approval:
+        return
+    if cluster.node_resource_group_restriction.lower() == "readonly":
+        yield place.fault(
+            rule=f"its node resource group {cluster.node_resource_group} is locked (ReadOnly)",
+            why="the private link would be made there, and Azure refuses to approve its connection "
+            "even to an Owner.",
+            fix="put the link into a group of your own (gpuobs:pyroscope.privateLink: "
+            f"{{ resourceGroup: GROUP }}, with {Role.NETWORK_CONTRIBUTOR.role_name} there for the "
+            "cluster's identity), or write the subscription of Grafana's endpoint, which the "
+            "pending connection shows, into gpuobs:pyroscope.privateLink.autoApproval",
+        )
+    elif survey.may_approve is False:
+        caller = caller_of(survey, request)
+        assign = role_assignment(
+            assignee=caller.assignee,
+            kind=caller.type,
+            role=Role.NETWORK_CONTRIBUTOR,
+            scope=group_id(place.subscription, cluster.node_resource_group),
+        )
+        yield place.fault(
+            rule="you must be allowed to approve private link connections in its node resource "
+            f"group {cluster.node_resource_group}",
+            why="Grafana's connection would stay pending and no profile could be read.",
+            fix=assign,
+        )

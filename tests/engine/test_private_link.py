@@ -1,0 +1,154 @@
+"""The private link among other people: those who are connected to it, and other clusters'."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from simulator.values import JsonObject, as_text, dig
+from tests.engine.changes import touched
+from tests.engine.portal import Portal, resource_group
+from tests.engine.simulation import Outcome, Simulation
+from tests.simulator.azure import GRAFANA
+
+pytestmark = pytest.mark.engine
+
+NETWORK_CONTRIBUTOR = "4d97b98b-1d4f-4787-a291-c67834d212e7"
+SHARED = {"pyroscope.privateLink": {"resourceGroup": "rg-links", "name": "profiles"}}
+OTHERS = f"{GRAFANA}/managedPrivateEndpoints/somebody-elses"
+
+
+# --- two clusters, one group for private links, one name ------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shared:
+    """`dev` has the name; `prod`, in another cluster, wants it too."""
+
+    up: Outcome
+    again: Outcome
+    other: Outcome
+    """A preview of ``prod``."""
+    other_name: Outcome
+    destroy_other: Outcome
+    destroy: Outcome
+    left: list[str]
+
+
+@pytest.fixture(scope="module")
+def shared(sim: Simulation, person: Portal) -> Shared:
+    sim.stack_file("dev", SHARED, like="dev")
+    cluster = {"name": "aks-prod", "resourceGroup": "rg-prod"}
+    sim.stack_file("prod", {**SHARED, "cluster.existing": cluster}, like="dev")
+    sim.stack_file("prod", {"grafana.dataSources": None, "grafana.dashboard": None})
+    person.put(resource_group("rg-links"), {"location": "westeurope"})
+    for number, name in enumerate(("dev", "prod")):
+        may_make_links(person, f"aks-{name}", number)
+    up, again = sim.up("dev"), sim.up("dev")
+    other = sim.preview("prod", check=False)
+    sim.stack_file("prod", {"pyroscope.privateLink.name": "profiles-of-prod"})
+    other_name = sim.up("prod", check=False)
+    destroy_other, destroy = sim.destroy("prod", check=False), sim.destroy("dev", check=False)
+    return Shared(
+        up, again, other, other_name, destroy_other, destroy, person.kind("privateLinkServices")
+    )
+
+
+def may_make_links(person: Portal, cluster: str, number: int) -> None:
+    """Give the cluster's identity the role in the shared group."""
+    scope = resource_group("rg-links")
+    found = person.get(person.find(f"/managedClusters/{cluster}"))
+    role = f"{scope}/providers/Microsoft.Authorization/roleDefinitions/{NETWORK_CONTRIBUTOR}"
+    properties: JsonObject = {
+        "roleDefinitionId": role,
+        "principalId": dig(found, "identity", "principalId"),
+        "principalType": "ServicePrincipal",
+    }
+    name = f"aaaaaaaa-0000-4000-8000-00000000000{number}"
+    person.put(
+        f"{scope}/providers/Microsoft.Authorization/roleAssignments/{name}",
+        {"properties": properties},
+    )
+
+
+def test_a_private_link_in_a_group_of_ones_own_is_found_to_be_ones_own(shared: Shared) -> None:
+    assert shared.up.ok, shared.up.output
+    assert shared.again.ops() == {}
+
+
+def test_a_private_link_of_another_cluster_is_found_at_preview(shared: Shared) -> None:
+    assert shared.other.status != 0
+    assert "Private Link Service profiles in group rg-links" in shared.other.output
+    assert "another cluster's, with its load balancer in group MC_rg-dev_aks-dev" in (
+        shared.other.output
+    )
+    assert "connection delete" not in shared.other.output
+
+
+def test_with_another_name_both_are_deployed_and_destroyed(shared: Shared) -> None:
+    for outcome in (shared.other_name, shared.destroy_other, shared.destroy):
+        assert outcome.ok, outcome.output
+    assert shared.left == []
+
+
+# --- somebody else is connected -------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Protected:
+    """Somebody else is connected; `destroy` with the protection, and without it."""
+
+    held: Outcome
+    unprotected: Outcome
+    """An `up` of the wait alone, with the setting."""
+    destroy: Outcome
+    left: list[JsonObject]
+    links: list[str]
+    others: str
+    """What somebody else's endpoint shows in the end."""
+
+
+@pytest.fixture(scope="module")
+def protected(sim: Simulation, person: Portal, shared: Shared) -> Protected:
+    del shared
+    sim.stack_file("dev", {"pyroscope.privateLink": None})
+    sim.up()
+    properties = {"privateLinkResourceId": person.private_link(), "requestMessage": "me too"}
+    person.put(OTHERS, {"location": "westeurope", "properties": properties})
+    held = sim.destroy(check=False)
+    sim.stack_file("dev", {"pyroscope.privateLink": {"protectConnections": False}})
+    unprotected = sim.up("dev", "--target", "**::pyroscope-private-link-ready", check=False)
+    destroy = sim.destroy(check=False)
+    person.refresh()
+    others = dig(person.get(OTHERS), "properties", "connectionState", "status")
+    return Protected(
+        held,
+        unprotected,
+        destroy,
+        sim.state(),
+        person.kind("privateLinkServices"),
+        as_text(others),
+    )
+
+
+def test_destroy_stops_at_somebody_elses_connection_and_leaves_it(protected: Protected) -> None:
+    assert protected.held.status != 0
+    assert "others are connected to the Private Link Service" in protected.held.output
+    assert "grafana-grafana-dev-somebody-elses (Pending, 'me too')" in protected.held.output
+    assert "would cut them off" in protected.held.output
+
+
+def test_the_line_of_the_message_takes_the_protection_off_and_touches_nothing_else(
+    protected: Protected,
+) -> None:
+    assert protected.unprotected.ok, protected.unprotected.output
+    assert touched(protected.unprotected) == {"pyroscope-private-link-ready": "update"}
+
+
+def test_without_the_protection_destroy_ends_and_says_whom_it_cut_off(
+    protected: Protected,
+) -> None:
+    assert protected.destroy.ok, protected.destroy.output
+    assert "goes the connection of" in protected.destroy.output
+    assert protected.left == []
+    assert protected.links == []
+    assert protected.others == "Disconnected"
