@@ -37,6 +37,7 @@ DATA_COLLECTION_RULE_ASSOCIATION = "Microsoft.Insights/dataCollectionRuleAssocia
 DATA_COLLECTION_API = "2022-06-01"
 
 EXTENSION = "Microsoft.KubernetesConfiguration/extensions"
+EXTENSION_API = "2023-05-01"
 
 ROLE_ASSIGNMENT = "Microsoft.Authorization/roleAssignments"
 ROLE_DEFINITION = "Microsoft.Authorization/roleDefinitions"
@@ -122,6 +123,11 @@ def resource_id(subscription_id: str, resource_group: str, resource_type: str, n
 def cluster_id(subscription_id: str, resource_group: str, name: str) -> str:
     """Id of an AKS cluster."""
     return resource_id(subscription_id, resource_group, MANAGED_CLUSTER, name)
+
+
+def extension_id(cluster_id: str, name: str) -> str:
+    """Id of a cluster's extension."""
+    return f"{cluster_id}/providers/{EXTENSION}/{name}"
 
 
 def grafana_id(subscription_id: str, resource_group: str, name: str) -> str:

@@ -59,7 +59,7 @@ gpuobs:prometheus:
         "A pinned version of the agent, and its settings",
         """\
 gpuobs:inspektorGadget:
-  version: "0.53.0"
+  version: "0.54.1"
   autoUpgrade: false
   settings: { inspektor-gadget.config.daemonLogLevel: debug }
 """,

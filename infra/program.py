@@ -19,8 +19,10 @@ from components.managed_prometheus import ManagedPrometheus
 from components.pyroscope import Pyroscope
 from contract.messages.signal import SignalRequest
 from infra import arguments, observation
+from infra.faults import Fault
 from infra.lookups import Operations
 from infra.notes import notes
+from infra.preflight import check_contract
 from infra.stack import Stack
 
 
@@ -45,6 +47,7 @@ def register(stack: Stack, operations: Operations) -> None:
             deleted_with=cluster.created,
         ),
     )
+    _check_new_agent(stack, gadget)
 
     # 2. The profiles' store, behind a Private Link Service.
     pyroscope = Pyroscope(
@@ -116,6 +119,22 @@ def _prometheus(
     return ManagedPrometheus("prometheus", args, stack.options())
 
 
+def _check_new_agent(stack: Stack, gadget: InspektorGadget) -> None:
+    """Hold an agent whose version nobody knew before it was installed against the contract."""
+    if stack.existing.agent_version or pulumi.runtime.is_dry_run():
+        return
+
+    def check(agent: str) -> None:
+        for finding in check_contract(stack.settings, agent):
+            if isinstance(finding, Fault):
+                raise pulumi.RunError(
+                    f"The agent that was installed does not fit the server.\n{finding}"
+                )
+            pulumi.log.warn(finding)
+
+    gadget.current_version.apply(check)
+
+
 def _export(
     stack: Stack,
     gadget: InspektorGadget,
@@ -152,6 +171,7 @@ def _signal_check(stack: Stack, grafana: GrafanaWorkspace) -> pulumi.Output[dict
             pyroscope_uid=stack.pyroscope_source.uid,
             prometheus_uid=metrics.uid if metrics else None,
             cluster_id=stack.cluster_id,
+            extension_id=stack.request.extension_id or "",
         ).model_dump(by_alias=True, exclude_none=True)
 
     return grafana.endpoint.apply(request)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from enum import Enum
 from typing import Annotated, Any, cast, get_args, get_origin
 
-from infra.compatibility import AGENTS, CHARTS, SERVER_ENCODINGS, SERVERS
+from contract.compatibility import AGENT_SERVERS, AGENTS, CHARTS, SERVER_ENCODINGS
 from infra.examples import EXAMPLES
 from infra.names import Names, names_for
 from infra.settings import NAMESPACE, Settings
@@ -168,12 +168,19 @@ def _is_list(annotation: object) -> bool:
 
 
 def _compatibility() -> Iterator[str]:
-    def yes(row: object) -> str:
-        return "yes" if row is SERVERS else "no"
-
     yield from _table(
-        ("Pyroscope", "Reads OTLP profiles", f"Understands the agent ({AGENTS})"),
-        ((str(servers), encoding, yes(servers)) for servers, encoding in SERVER_ENCODINGS),
+        ("Agent (Inspektor Gadget)", "Pyroscope that stores its profiles"),
+        ((str(agents), str(servers)) for agents, servers in AGENT_SERVERS),
+    )
+    yield _prose(
+        "The installed agent is held against this table at every preview; one that is newer than "
+        f"{AGENTS} is reported as not known. From 1.16 on Pyroscope refuses every push of an agent "
+        "before 0.54 (`invalid metric name`). The encodings:"
+    )
+    yield ""
+    yield from _table(
+        ("Pyroscope", "Reads OTLP profiles"),
+        ((str(servers), encoding) for servers, encoding in SERVER_ENCODINGS),
     )
     yield _prose(
         f"The chart must be {CHARTS}. Its own image does not have to fit: chart 1.15.0 brings "

@@ -18,7 +18,8 @@ from contract.agent import (
     SAMPLE_UNIT,
     measures_allocations,
 )
-from contract.azure import Role
+from contract.azure import EXTENSION_API, Role
+from contract.compatibility import installed_conflict
 from contract.grafana import PROMETHEUS_TYPES, PYROSCOPE
 from contract.json import Document, as_list
 from contract.messages.signal import Link, LinkReport, Signal, SignalRequest
@@ -186,6 +187,7 @@ class _Chain:
             for one in types.children("profileTypes")
             if measures_allocations(one.text("sampleType"), one.text("sampleUnit"))
         ]
+        yield self._versions(uid, arrives=bool(ids))
         if not ids:
             present = ", ".join(one.text("ID") for one in types.children("profileTypes"))
             raise BrokenLinkError(
@@ -193,8 +195,7 @@ class _Chain:
                 f"no profile type {SAMPLE_TYPE}:{SAMPLE_UNIT} in the last {self._minutes} min; "
                 f"present: {present or 'none'}",
                 f"{_RUN_A_WORKLOAD}; then check the agent ({_CHECK_AGENT}, and its log for "
-                "'produced zero addresses') and that the Pyroscope server is at least 1.15 and "
-                "older than 1.20, outside of which pushes vanish without an error",
+                "'produced zero addresses' and 'invalid metric name')",
             )
         totals = {one: self._total(uid, one) for one in ids}
         self.profile_type = max(totals, key=lambda one: totals[one])
@@ -211,6 +212,35 @@ class _Chain:
             Link.SAMPLES,
             f"{self.bytes_in_window / 1e9:.1f} GB allocated in the last {self._minutes} min",
         )
+
+    def _versions(self, uid: str, *, arrives: bool) -> LinkReport:
+        """What agent and server are, and whether that explains that no profile ``arrives``."""
+        server, agent = self._server_version(uid), self._agent_version()
+        saw = f"Inspektor Gadget {agent or '(not known)'}, Pyroscope {server or '(not known)'}"
+        conflict = installed_conflict(server=server, agent=agent) if server else None
+        if conflict is None or arrives:
+            return _holds(Link.VERSIONS, saw)
+        raise BrokenLinkError(Link.VERSIONS, f"{saw}: {conflict.why}", conflict.fix)
+
+    def _server_version(self, uid: str) -> str:
+        """What the server itself says; empty where it does not."""
+        path = f"/api/datasources/proxy/uid/{segment(uid)}/api/v1/status/buildinfo"
+        try:
+            found = self._grafana.get(path, "ask Pyroscope for its build", ROLE)
+        except OperationError:
+            return ""
+        return found.text("data", "version").removeprefix("v")
+
+    def _agent_version(self) -> str:
+        """What Azure says of the extension; empty where it says nothing to us."""
+        path = self._request.extension_id
+        if not path:
+            return ""
+        try:
+            found = self._session.azure.get(path, EXTENSION_API, "look up the agent")
+        except OperationError:
+            return ""
+        return found.text("properties", "currentVersion")
 
     def _call(self, probe: Callable[[], T]) -> T:
         return self._session.clock.poll(

@@ -15,6 +15,7 @@ from contract import azure
 from contract.json import Document, is_list
 from contract.messages.survey import (
     ClusterFacts,
+    ExtensionFacts,
     GrafanaFacts,
     OnGrafana,
     PoolFacts,
@@ -75,6 +76,7 @@ class _Surveyor:
         request = self._request
         principal = caller.object_id or request.provider_object_id
         cluster = self._start(self._cluster, request.cluster_id)
+        extension = self._start(self._extension, request.extension_id)
         grafana = self._start(self._grafana, request.grafana_id)
         workspace = self._start(self._workspace, request.workspace_id)
         group = self._start(self._group, request.resource_group)
@@ -107,6 +109,7 @@ class _Surveyor:
             subscription_id=self._subscription,
             unregistered=tuple(name for name, one in namespaces.items() if _result(one, False)),
             cluster=cluster_facts,
+            extension=_result(extension, ExtensionFacts(presence=Presence.NOT_ASKED)),
             grafana=grafana_facts.model_copy(
                 update={
                     "caller_roles": caller_roles or (),
@@ -203,8 +206,22 @@ class _Surveyor:
                 "networkProfile", "loadBalancerProfile", "backendPoolType"
             ),
             sku=found.text("sku", "name"),
+            provisions_nodes=properties.text("nodeProvisioningProfile", "mode") == "Auto",
             untainted_pools=tuple(pool.text("name") for pool in pools if _is_untainted(pool)),
             pools=tuple(map(_pool_facts, pools)),
+        )
+
+    def _extension(self, extension_id: str) -> ExtensionFacts:
+        try:
+            found = self._get(extension_id, azure.EXTENSION_API)
+        except OperationError as error:
+            return ExtensionFacts(presence=_presence(error))
+        properties = found.child("properties")
+        return ExtensionFacts(
+            presence=Presence.FOUND,
+            current_version=properties.text("currentVersion"),
+            release_train=properties.text("releaseTrain"),
+            auto_upgrade=properties.value("autoUpgradeMinorVersion") is not False,
         )
 
     def _grafana(self, grafana_id: str) -> GrafanaFacts:

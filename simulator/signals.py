@@ -131,7 +131,7 @@ def profiles_missing(world: World, cluster_id: str) -> str:
         return f"produced zero addresses: there is no Service {name}.{namespace} with port {port}"
     for server in _servers(world, cluster_id, objects):
         if server.namespace == namespace and _selects(objects, service, server):
-            return _incompatible(server)
+            return _incompatible(server, as_text(extension.properties.get("currentVersion")))
     return f"no ready Pyroscope is behind the Service {name}.{namespace}"
 
 
@@ -169,15 +169,30 @@ def _forwarded(world: World, cluster_id: str, workspace: Resource) -> bool:
     return False
 
 
-def _incompatible(server: Server) -> str:
-    """Pushes to a server of another protocol version succeed, and nothing is to be seen."""
-    found = re.match(r"(\d+)\.(\d+)", server.version)
-    version = [int(found[1]), int(found[2])] if found else [0, 0]
-    if not [1, 15] <= version < [1, 20]:
+def _incompatible(server: Server, agent: str) -> str:
+    """Why the server stores nothing of what the agent pushes; empty if it does.
+
+    Pushed with the agent's own encoder to real servers: another protocol version's pushes succeed,
+    and nothing is to be seen. From 1.16 on a profile is named by its period type
+    (``pkg/ingester/otlp/convert.go``), which agents before 0.54 do not send, and a profile without
+    a name is refused (``validation.ValidateLabels``: ``invalid metric name``).
+    """
+    version = _numbers(server.version)
+    if not (1, 15) <= version < (1, 20):
         return f"Pyroscope {server.version} does not understand the agent's profiles"
+    if version >= (1, 16) and _numbers(agent) < (0, 54):
+        return (
+            f"Pyroscope {server.version} refuses every push of agent {agent}: rpc error: code = "
+            "InvalidArgument desc = invalid metric name"
+        )
     if server.config.get("multitenancy_enabled") is True:
         return "Pyroscope wants a tenant, and the agent sends none"
     return ""
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _servers(world: World, cluster_id: str, objects: ClusterState) -> list[Server]:

@@ -12,6 +12,8 @@ class SignalRequest(Message):
     pyroscope_uid: str
     prometheus_uid: str | None = None
     cluster_id: str = ""
+    extension_id: str = ""
+    """The agent's cluster extension, for its version; empty: a stack of an earlier program."""
     window_minutes: int = 60
 
 
@@ -24,6 +26,7 @@ class Link(StrEnum):
     METRICS = "metrics"
     PYROSCOPE_SOURCE = "pyroscope-source"
     PYROSCOPE_ANSWER = "pyroscope-answer"
+    VERSIONS = "versions"
     PROFILE_TYPE = "profile-type"
     SAMPLES = "samples"
 

@@ -43,6 +43,8 @@ class SurveyRequest(Message):
     namespaces: tuple[str, ...]
     """Resource provider namespaces this stack needs, e.g. that of Grafana workspaces."""
     cluster_id: str | None = None
+    extension_id: str | None = None
+    """The agent's cluster extension."""
     grafana_id: str | None = None
     workspace_id: str | None = None
     collection_rule_id: str | None = None
@@ -120,6 +122,8 @@ class ClusterFacts(Message):
     """``nodeIPConfiguration``, ``nodeIP``, or empty for AKS' default, the former."""
     sku: str = ""
     """``Base`` or ``Automatic``."""
+    provisions_nodes: bool = False
+    """Whether node auto-provisioning makes its nodes."""
     untainted_pools: tuple[str, ...] = ()
     """Linux pools without NoSchedule taints: Pyroscope needs one."""
     pools: tuple[PoolFacts, ...] = ()
@@ -144,6 +148,16 @@ class PrivateLinkFacts(Message):
     """ARM ids of the load balancers' frontends that it leads to."""
     owner_service: str = ""
     """``namespace/name`` of the Kubernetes Service that it was made for."""
+
+
+class ExtensionFacts(Message):
+    """The agent's extension, as it is installed."""
+
+    presence: Presence
+    current_version: str = ""
+    """Of the agent that runs; empty while it is being installed."""
+    release_train: str = ""
+    auto_upgrade: bool = True
 
 
 class GrafanaFacts(Message):
@@ -212,6 +226,7 @@ class Survey(Message):
     subscription_id: str = ""
     unregistered: tuple[str, ...] = ()
     cluster: ClusterFacts = ClusterFacts(presence=Presence.NOT_ASKED)
+    extension: ExtensionFacts = ExtensionFacts(presence=Presence.NOT_ASKED)
     grafana: GrafanaFacts = GrafanaFacts(presence=Presence.NOT_ASKED)
     workspace: WorkspaceFacts = WorkspaceFacts(presence=Presence.NOT_ASKED)
     other_collection_rules: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ message that says everything that does not fit. What the stack file alone can te
 the resources themselves.
 """
 
+from infra.preflight.agent import check_contract
 from infra.preflight.caller import caller_of
 from infra.preflight.checks import Existing, evaluate
 from infra.preflight.on_grafana import wanted_on_grafana
@@ -16,6 +17,7 @@ __all__ = [
     "ClientConfig",
     "Existing",
     "caller_of",
+    "check_contract",
     "evaluate",
     "survey_request",
     "wanted_on_grafana",

@@ -13,6 +13,8 @@ from contract.messages.survey import (
     WorkspaceFacts,
 )
 from infra.faults import ConfigurationError, Fault
+from infra.preflight.agent import check_agent, installed_agent
+from infra.preflight.automatic import check_automatic
 from infra.preflight.cluster import (
     check_cluster,
     check_metrics,
@@ -47,6 +49,8 @@ class Existing:
     """The existing cluster; None where this stack creates it; the same for the others."""
     grafana: GrafanaFacts | None
     workspace: WorkspaceFacts | None
+    agent_version: str
+    """Of the agent that runs and stays; empty where only the update shows it."""
     azure_monitor_metrics: bool
     """Whether the agent writes to Azure Monitor (``azureMonitor.enabled``); on a cluster that this
     stack makes, also whether the metrics add-on is on."""
@@ -73,6 +77,7 @@ def evaluate(settings: Settings, survey: Survey, request: SurveyRequest) -> Exis
         cluster=cluster,
         grafana=survey.grafana if settings.grafana.existing is not None else None,
         workspace=survey.workspace if request.workspace_id is not None else None,
+        agent_version=installed_agent(settings, survey.extension),
         azure_monitor_metrics=_azure_monitor_metrics(settings, cluster),
         warnings=tuple(finding for finding in findings if isinstance(finding, str)),
     )
@@ -84,6 +89,7 @@ def _findings(settings: Settings, survey: Survey, request: SurveyRequest) -> Ite
     yield from _registrations(survey, request)
     yield from _resource_group(settings, survey, request)
     yield from _cluster(settings, survey, request)
+    yield from check_agent(settings, survey.extension)
     yield from _grafana(settings, survey, request)
     yield from _workspace(survey, request)
     yield from check_visibility(settings, _subscription(survey, request))
@@ -100,6 +106,7 @@ def _cluster(settings: Settings, survey: Survey, request: SurveyRequest) -> Iter
     if cluster.presence is Presence.FOUND:
         yield from check_cluster(settings, place, cluster)
         yield from check_network(settings, place, survey)
+        yield from check_automatic(settings, place, cluster)
         if existing:
             yield from check_complete(
                 place, location=cluster.location, node_resource_group=cluster.node_resource_group

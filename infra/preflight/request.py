@@ -34,12 +34,14 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
     cluster_group = cluster.placed(own_group)
     grafana_group = grafana.placed(own_group)
     group = settings.azure.resource_group
+    asked_cluster = azure.cluster_id(subscription, cluster_group, cluster.named(names.cluster))
     return SurveyRequest(
         subscription_id=settings.azure.subscription_id,
         provider_subscription_id=client_config.subscription_id,
         provider_object_id=client_config.object_id,
         namespaces=needed_namespaces(settings),
-        cluster_id=azure.cluster_id(subscription, cluster_group, cluster.named(names.cluster)),
+        cluster_id=asked_cluster,
+        extension_id=azure.extension_id(asked_cluster, settings.inspektor_gadget.name),
         grafana_id=azure.grafana_id(subscription, grafana_group, grafana.named(names.grafana)),
         workspace_id=None
         if workspace is None or workspace.existing is None

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from contract.choices import SYSTEM_POOL
-from infra.compatibility import conflicts
+from contract.compatibility import conflicts
 from infra.settings.azure import AzureSettings
 from infra.settings.cluster import ClusterSettings
 from infra.settings.gpu_pool import GpuPoolSettings

@@ -77,7 +77,7 @@ from simulator.values import (
     is_object,
     merge_patch,
 )
-from simulator.world import ClusterState, World
+from simulator.world import ClusterState, Resource, World
 
 
 class StatusError(Exception):
@@ -168,7 +168,9 @@ class KubernetesService:
             case ["releases", namespace, release]:
                 return self._release(request, cluster_id, namespace, release)
             case _:
-                return self._object(request, objects, _target(path))
+                target = _target(path)
+                _admit(cluster, request, target)
+                return self._object(request, objects, target)
 
     def _authenticate(self, request: Request, cluster_id: str) -> None:
         user = user_of(self._world, cluster_id, request.bearer)
@@ -318,6 +320,20 @@ class KubernetesService:
             state.remove(objects, manifest)
         self._world.touch()
         return Response(200, clone_object(manifest))
+
+
+def _admit(cluster: Resource, request: Request, target: _Target) -> None:
+    """What AKS Automatic's own policy denies, in its words (PerfKitBenchmarker 6795, AKS 5726)."""
+    automatic = dig(cluster.body, "sku", "name") == "Automatic"
+    if automatic and request.method != "GET" and target.namespace == "kube-system":
+        policy = "aks-managed-protect-system-namespaces"
+        raise StatusError(
+            403,
+            "Forbidden",
+            f'{target.plural} "{target.name}" is forbidden: ValidatingAdmissionPolicy '
+            f"'{policy}' with binding '{policy}-binding' denied request: Modification of "
+            "resources in managed system namespaces is not allowed",
+        )
 
 
 def _target(path: list[str]) -> _Target:

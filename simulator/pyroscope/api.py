@@ -58,6 +58,8 @@ class PyroscopeService:
 
 def answer(world: World, cluster_id: str, path: str, request: Request) -> Response:
     """What the Pyroscope of a cluster answers to ``request`` at ``path``."""
+    if path == "/api/v1/status/buildinfo" and request.method == "GET":
+        return _build(signals.server_version(world, cluster_id))
     return answer_from(ProfileStore(Recorder(world).profiles(cluster_id)), path, request)
 
 
@@ -72,6 +74,12 @@ def answer_from(store: ProfileStore, path: str, request: Request) -> Response:
     if path == "/pyroscope/render" and request.method == "GET":
         return _render(querier, request)
     return _text(404, "404 page not found")
+
+
+def _build(version: str) -> Response:
+    """``status.v1.StatusService/GetBuildInfo`` through its HTTP gateway (api/status/v1)."""
+    data = {"version": version, "revision": "", "branch": "", "goVersion": "go1.24"}
+    return Response(200, {"status": "success", "data": data}, {"Content-Type": _JSON})
 
 
 def _connect(querier: Querier, method: str, request: Request) -> Response:

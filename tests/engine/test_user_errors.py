@@ -181,6 +181,8 @@ def test_a_locked_node_resource_group_is_refused_with_the_ways_out(
         "is locked (ReadOnly)",
         "gpuobs:pyroscope.privateLink: { resourceGroup: GROUP }",
         "gpuobs:pyroscope.privateLink.autoApproval",
+        "aks-managed-protect-system-namespaces",
+        "gpuPool: { devicePlugin: false }",
     )
 
 
@@ -193,6 +195,7 @@ def test_a_private_api_server_and_the_safeguards_of_an_automatic_cluster_are_nam
         {
             "cluster.existing.name": "aks-odd",
             "pyroscope.privateLink.autoApproval": [OTHER_CALLER],
+            "gpuPool.devicePlugin": False,
         },
         like="dev",
     )

@@ -17,7 +17,7 @@ from tests.operations.conftest import (
     Operations,
     assert_says,
 )
-from tests.simulator.procedure import Procedure
+from tests.simulator.procedure import EXTENSION, Procedure
 
 OWNER: JsonObject = {"cluster": CLUSTER_ID.lower(), "project": "gpuobs", "stack": "dev"}
 PYROSCOPE, PROMETHEUS = "local-pyroscope", "amw-dev"
@@ -76,6 +76,7 @@ class Deployment:
             pyroscope_uid=PYROSCOPE,
             prometheus_uid=PROMETHEUS if prometheus else None,
             cluster_id=CLUSTER_ID,
+            extension_id=EXTENSION,
         )
 
     def check(self, *options: str, prometheus: bool = True) -> tuple[int, Signal, str]:
@@ -237,12 +238,50 @@ def test_an_agent_that_does_not_run_leaves_no_profile_type(deployment: Deploymen
     assert_says(report.fix, ["only allocations made while the agent runs", "k8s-app=gadget"])
 
 
+@pytest.mark.parametrize(
+    ("agent", "server", "reason"),
+    [
+        ("0.54.1", "1.14.1", "reads 1.7"),
+        ("0.54.1", "1.20.0", "reads 1.10"),
+        ("0.53.0", "1.16.0", "invalid metric name"),
+        ("0.53.0", "1.19.2", "invalid metric name"),
+    ],
+)
+def test_versions_that_keep_profiles_from_arriving_are_the_first_broken_link(
+    deployment: Deployment, agent: str, server: str, reason: str
+) -> None:
+    report = deployment.deploy(agent=agent, server=server).broken(Link.VERSIONS)
+    assert_says(report.saw, [agent, server, reason])
+    assert_says(report.fix, ['imageTag: "1.15.0"'])
+
+
 @pytest.mark.handles("incompatible-server")
-def test_a_server_that_does_not_understand_the_agent_leaves_no_profile_type(
+def test_a_server_that_names_its_version_explains_itself_without_the_agents(
     deployment: Deployment,
 ) -> None:
-    report = deployment.deploy(server="1.20.0").broken(Link.PROFILE_TYPE)
-    assert_says(report.fix, ["1.15", "1.20"])
+    deployment.deploy(server="1.20.0")
+    request = deployment.request().model_copy(update={"extension_id": ""})
+    result = deployment.operations(Verb.CHECK_SIGNAL, request)
+    assert result.exit_code == ExitCode.NO_SIGNAL
+    assert_says(result.stderr, ["First broken link: versions", "Inspektor Gadget (not known)"])
+
+
+@pytest.mark.parametrize(
+    ("service", "path", "saw"),
+    [
+        ("grafana", ".*/buildinfo", "Inspektor Gadget 0.54.1, Pyroscope (not known)"),
+        ("arm", ".*/extensions/.*", "Inspektor Gadget (not known), Pyroscope 1.15.0"),
+    ],
+)
+def test_versions_that_cannot_be_read_are_no_broken_link(
+    deployment: Deployment, service: str, path: str, saw: str
+) -> None:
+    deployment.deploy()
+    deployment.azure.fault("GET", path, {"status": 403}, service=service, count=None)
+    exit_code, signal, stderr = deployment.check()
+    assert exit_code == 0, stderr
+    (report,) = (one for one in signal.links if one.link is Link.VERSIONS)
+    assert report.saw == saw
 
 
 def test_no_samples_in_the_window_are_distinguished_from_no_profile_type(

@@ -30,6 +30,7 @@ from tests.operations.conftest import (
     Azure,
     Operations,
 )
+from tests.simulator.procedure import EXTENSION, Procedure
 
 NAMESPACES = (
     "Microsoft.ContainerService",
@@ -101,6 +102,17 @@ def test_everything_that_exists_is_found_with_its_facts(
     assert found.cores_per_node == 4
     assert found.quota_limit == 350
     assert found.quota_used == 0
+
+
+def test_the_agents_extension_is_found_with_the_version_that_runs(
+    azure: Azure, operations: Operations
+) -> None:
+    assert survey(operations, extension_id=EXTENSION).extension.presence is Presence.ABSENT
+    Procedure(azure).install_agent("0.53.0")
+    found = survey(operations, extension_id=EXTENSION).extension
+    assert found.presence is Presence.FOUND
+    assert (found.current_version, found.auto_upgrade) == ("0.53.0", False)
+    assert found.release_train == "Stable"
 
 
 def associate(azure: Azure, name: str, workspace: str = WORKSPACE_ID) -> str:

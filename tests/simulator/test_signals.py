@@ -141,6 +141,27 @@ def test_a_server_outside_the_contract_takes_profiles_and_shows_none(
     assert signals.ready_pyroscope(world_of(azure), CLUSTER) is not None
 
 
+@pytest.mark.parametrize(
+    ("agent", "tag", "flow"),
+    [
+        ("0.53.0", "1.15.0", True),
+        ("0.53.0", "1.16.0", False),
+        ("0.53.0", "1.19.0", False),
+        ("0.54.1", "1.16.0", True),
+    ],
+)
+def test_a_server_that_names_a_profile_by_its_period_type_refuses_agents_that_send_none(
+    azure: Azure, kubernetes: Kubernetes, agent: str, tag: str, flow: bool
+) -> None:
+    pinned = {"properties": {"autoUpgradeMinorVersion": False, "version": agent}}
+    azure.call("PATCH", EXTENSION, pinned)
+    azure.settled(EXTENSION)
+    upgraded(kubernetes, tag, "pyroscope", "image", "tag")
+    missing = signals.profiles_missing(world_of(azure), CLUSTER)
+    assert ("invalid metric name" in missing) is not flow, missing
+    assert (missing == "") is flow
+
+
 def test_another_port_than_the_agents_gets_nothing(azure: Azure, kubernetes: Kubernetes) -> None:
     upgraded(kubernetes, 4041, "pyroscope", "service", "port")
     assert "produced zero addresses" in signals.profiles_missing(world_of(azure), CLUSTER)

@@ -4,11 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.compatibility import (
+from contract.compatibility import (
     DEFAULT_CHART,
     DEFAULT_SERVER,
     SERVER_ENCODINGS,
     conflicts,
+    installed_conflict,
+    is_newer,
     release,
 )
 
@@ -67,10 +69,51 @@ def test_only_charts_whose_values_fit_the_server_work(chart: str, works: bool) -
 
 
 @pytest.mark.parametrize(
-    ("agent", "works"), [("0.48.2", False), ("0.49.0", True), ("0.54.0", True), ("1.0.0", True)]
+    ("agent", "works"),
+    [
+        ("0.48.2", False),
+        ("0.49.0", True),
+        ("0.54.0", True),
+        ("0.55.1", True),
+        ("0.56.0", False),
+        ("1.0.0", False),
+    ],
 )
 def test_only_agents_that_send_the_encoding_work(agent: str, works: bool) -> None:
     assert broken(agent=agent) == (set() if works else {"agent"})
+
+
+PAIRS = [
+    ("0.49.0", "1.15.0", True),
+    ("0.53.0", "1.15.1", True),
+    ("0.53.0", "1.16.0", False),
+    ("0.53.9", "1.19.2", False),
+    ("0.54.0", "1.15.0", True),
+    ("0.54.1", "1.16.0", True),
+    ("0.55.1", "1.19.2", True),
+]
+"""As pushed with each agent's encoder to real servers."""
+
+
+@pytest.mark.parametrize(("agent", "server", "works"), PAIRS)
+def test_a_server_that_refuses_an_agents_pushes_is_a_conflict_pinned_or_installed(
+    agent: str, server: str, works: bool
+) -> None:
+    assert broken(server, agent=agent) == (set() if works else {"server"})
+    found = installed_conflict(server=server, agent=agent)
+    assert (found is None) is works
+    if found is not None:
+        assert "invalid metric name" in found.why
+        assert agent in found.rule
+
+
+@pytest.mark.parametrize(("agent", "newer"), [("0.55.9", False), ("0.56.0", True), ("x", False)])
+def test_an_installed_agent_that_came_after_the_table_is_not_known_rather_than_wrong(
+    agent: str, newer: bool
+) -> None:
+    assert is_newer(agent) is newer
+    if newer:
+        assert installed_conflict(server=DEFAULT_SERVER, agent=agent) is None
 
 
 def test_each_part_that_does_not_fit_is_reported() -> None:

@@ -8,6 +8,7 @@ import pytest
 from contract.azure import Role
 from contract.messages.survey import (
     ClusterFacts,
+    ExtensionFacts,
     GrafanaFacts,
     PoolFacts,
     Presence,
@@ -129,6 +130,16 @@ def with_grafana(**facts: Any) -> Survey:
 
 def with_facts(**facts: Any) -> Survey:
     return GOOD.model_copy(update=facts)
+
+
+def with_agent(version: str, *, train: str = "preview", auto_upgrade: bool = True) -> Survey:
+    facts = ExtensionFacts(
+        presence=Presence.FOUND,
+        current_version=version,
+        release_train=train,
+        auto_upgrade=auto_upgrade,
+    )
+    return with_facts(extension=facts)
 
 
 # --- what is asked -----------------------------------------------------------------------------
@@ -482,9 +493,24 @@ def test_a_cluster_with_tainted_pools_only_is_refused_unless_pyroscope_tolerates
 
 
 def test_safeguards_of_an_automatic_cluster_are_warned_of() -> None:
-    (warning,) = checked(with_cluster(sku="Automatic")).warnings
+    without = settings(WITH_METRICS, gpuPool={"devicePlugin": False})
+    (warning,) = checked(with_cluster(sku="Automatic"), without).warnings
 
     assert "--excluded-ns gadget" in warning
+
+
+def test_a_device_plugin_that_an_automatic_cluster_denies_is_found_before() -> None:
+    found = fault(with_cluster(sku="Automatic"))
+
+    assert "aks-managed-protect-system-namespaces" in found
+    assert "devicePlugin: false" in found
+
+
+def test_the_autoscaler_beside_node_auto_provisioning_is_found_before() -> None:
+    scaled = settings(WITH_METRICS, gpuPool={"autoscaling": {"min": 0, "max": 2}})
+
+    assert "node auto-provisioning" in fault(with_cluster(provisions_nodes=True), scaled)
+    assert not faults(with_cluster(provisions_nodes=True))
 
 
 @pytest.mark.handles("api-server-unreachable")
@@ -920,3 +946,57 @@ def test_only_a_chart_from_a_registry_has_one_to_log_in_to(
     chart: dict[str, str], registry: str | None
 ) -> None:
     assert asked(settings(pyroscope={"chart": chart})).chart_registry == registry
+
+
+# --- the agent ---------------------------------------------------------------------------------
+
+
+def test_an_installed_agent_whose_pushes_the_server_refuses_is_a_fault() -> None:
+    found = fault(with_agent("0.53.0"), settings(WITH_METRICS, pyroscope={"imageTag": "1.19.2"}))
+
+    assert "gpuobs:pyroscope.imageTag" in found
+    assert "the installed agent is 0.53.0" in found
+    assert "invalid metric name" in found
+    assert 'imageTag: "1.15.0"' in found
+
+
+@pytest.mark.parametrize(
+    ("version", "tag"), [("0.53.0", "1.15.0"), ("0.54.1", "1.19.2"), ("0.55.1", "1.15.0")]
+)
+def test_an_installed_agent_that_fits_the_server_is_nothing_to_speak_of(
+    version: str, tag: str
+) -> None:
+    found = checked(with_agent(version), settings(WITH_METRICS, pyroscope={"imageTag": tag}))
+
+    assert found.warnings == ()
+    assert found.agent_version == version
+
+
+def test_an_agent_that_azure_upgraded_past_what_is_known_is_a_warning() -> None:
+    (warning,) = checked(with_agent("0.56.0")).warnings
+
+    assert "Inspektor Gadget 0.56.0" in warning
+    assert "gpuobs check" in warning
+    assert "autoUpgrade: false" in warning
+
+
+@pytest.mark.parametrize(
+    "gadget",
+    [
+        {"releaseTrain": "stable"},
+        {"version": "0.54.1", "autoUpgrade": False},
+        {"autoUpgrade": False},
+    ],
+)
+def test_an_agent_that_this_update_replaces_is_not_held_against_the_server(
+    gadget: dict[str, Any],
+) -> None:
+    wanted = settings(WITH_METRICS, pyroscope={"imageTag": "1.19.2"}, inspektorGadget=gadget)
+
+    assert checked(with_agent("0.53.0"), wanted).agent_version == ""
+
+
+def test_an_operator_who_knows_the_risk_is_not_held_up_by_the_installed_agent() -> None:
+    knowing = {"imageTag": "1.19.2", "allowIncompatibleServer": True}
+
+    assert faults(with_agent("0.53.0"), settings(WITH_METRICS, pyroscope=knowing)) == []
