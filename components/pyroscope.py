@@ -39,6 +39,8 @@ class ChartArgs:
     """URL of a chart repository."""
     version: str | None = None
     """None: the chart's own, for one in the project."""
+    digest: str | None = None
+    """Of the files of one in the project: an edit is deployed though the version stays."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,16 +121,21 @@ def _release(
     guard: Command,
     cluster: pulumi.Resource | None,
 ) -> Release:
+    values = _values(args)
     return Release(
         f"{name}-release",
-        # Else the engine makes up a name, and the agent finds nobody ("produced zero addresses").
+        # Else the engine makes one up, and the agent finds nobody ("produced zero addresses").
         name=RELEASE_NAME,
         # So that a replaced guard replaces the release, in the right order.
         namespace=known_with(guard, args.namespace),
         chart=args.chart.chart,
         version=args.chart.version,
+        # What the provider compares is the chart's version alone.
+        description=f"chart {args.chart.digest}" if args.chart.digest else None,
         repository_opts={"repo": args.chart.repository} if args.chart.repository else None,
-        values=_values(args),
+        values=values,
+        # Before 4.30 the provider leaves nulls out unless it is told not to.
+        allow_null_values=pyroscope_values.holds_null(values) or None,
         timeout=RELEASE_TIMEOUT_SECONDS,
         # Helm waits for the pod and for the load balancer's address; without, nobody would say what
         # is wrong with them. Not atomic: a failed release stays to be looked at until the next
@@ -146,7 +153,7 @@ def _release(
             replace_on_changes=[FAILED_BEFORE],
             # A StatefulSet refuses another claim for its volume. The disk itself outlives the
             # release.
-            replacement_trigger=_volume_claim(args.disk),
+            replacement_trigger=pyroscope_values.volume_claim(args.disk),
             # The cluster's deletion takes it along, and works when the API server no longer
             # answers.
             deleted_with=cluster,
@@ -165,8 +172,3 @@ def _values(args: PyroscopeArgs) -> dict[str, object]:
         disk=args.disk,
     )
     return pyroscope_values.merged(args.values or {}, owned)
-
-
-def _volume_claim(disk: DiskArgs | None) -> str:
-    """What the StatefulSet's claim is made from; never empty, which would be no trigger at all."""
-    return f"disk {disk.size} {disk.storage_class_name or 'default'}" if disk else "ephemeral"

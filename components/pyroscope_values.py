@@ -25,6 +25,11 @@ class DiskArgs:
     storage_class_name: str | None = None
 
 
+def volume_claim(disk: DiskArgs | None) -> str:
+    """What the StatefulSet's claim is made from; never empty, which would be no trigger at all."""
+    return f"disk {disk.size} {disk.storage_class_name or 'default'}" if disk else "ephemeral"
+
+
 def default_values() -> dict[str, object]:
     """What a stack file may override."""
     return {
@@ -84,18 +89,37 @@ def owned_values(
     return {"pyroscope": pyroscope, "alloy": {"enabled": False}, "minio": {"enabled": False}}
 
 
+_TEXTS = (
+    ("pyroscope", "service", "annotations"),
+    ("pyroscope", "extraArgs"),
+    ("pyroscope", "extraEnvVars"),
+)
+"""Mappings whose values reach Kubernetes or the server's command line as texts. The engine hands
+Helm every number as a float, which the chart's template writes as ``1.048576e+08``: the server does
+not take that for a number and stops."""
+
+
 def merged(extra: Mapping[str, object], owned: Mapping[str, object]) -> dict[str, object]:
-    """Defaults, then ``extra``, then ``owned``, merged deeply; every annotation as a string."""
+    """Defaults, then ``extra``, then ``owned``, merged deeply; what must be a text is one."""
     values = deep_merge(deep_merge(default_values(), extra), owned)
-    annotations = _at(values, ["pyroscope", "service", "annotations"])
-    if not isinstance(annotations, Mapping):
-        return values
-    texts = {
-        str(key): _annotation(value)
-        for key, value in cast("Mapping[object, object]", annotations).items()
-    }
-    # Replaced rather than merged, so that no key keeps a value that is not a string.
-    return deep_merge(values, {"pyroscope": {"service": {"annotations": texts}}})
+    for path in _TEXTS:
+        found = _at(values, path)
+        if isinstance(found, Mapping):
+            texts: object = {
+                str(key): _text(value)
+                for key, value in cast("Mapping[object, object]", found).items()
+            }
+            for key in reversed(path):
+                texts = {key: texts}
+            values = deep_merge(values, cast("Mapping[str, object]", texts))
+    return values
+
+
+def holds_null(values: object) -> bool:
+    """Whether there is a null anywhere: for Helm, no value, not even the chart's default."""
+    if isinstance(values, Mapping):
+        return any(map(holds_null, cast("Mapping[str, object]", values).values()))
+    return values is None
 
 
 def deep_merge(under: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
@@ -112,13 +136,13 @@ def deep_merge(under: Mapping[str, object], over: Mapping[str, object]) -> dict[
     return result
 
 
-def _annotation(value: object) -> str:
-    """Kubernetes refuses annotations that are not strings; YAML reads ``true`` as a boolean."""
+def _text(value: object) -> object:
+    """A boolean or number as the text that was meant; a null and a nested value stay."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float) and value.is_integer():
         return str(int(value))  # numbers pass through the engine's configuration as floats
-    return str(value)
+    return str(value) if isinstance(value, int | float) else value
 
 
 def _at(values: Mapping[str, object], path: Sequence[str]) -> object:

@@ -14,10 +14,8 @@ from typing import Final, NoReturn
 
 from contract.grafana import PROMETHEUS, PYROSCOPE
 from contract.json import as_list, as_object, as_objects, is_list, is_object
-
-_PROMETHEUS_FLAVOUR: Final = re.compile(r"grafana-[0-9a-z]+prometheus-datasource")
-_EXPRESSIONS: Final = "__expr__"
-"""Grafana's own pseudo data source, which exists everywhere."""
+from dashboards import file_sources
+from dashboards.file_sources import EXPRESSIONS, is_prometheus
 
 _VARIABLE: Final = re.compile(r"\$\{(\w+)(?:[:.][^}]*)?\}|\$(\w+)|\[\[(\w+)(?::[^\]]*)?\]\]")
 _EXPORTED: Final = re.compile(r"\$\{((?:DS|VAR)_\w+)\}")
@@ -55,8 +53,11 @@ def load_file(
 
 def _prepare(document: object, pyroscope_uid: str, prometheus_uid: str | None) -> dict[str, object]:
     model = _resolve_inputs(_model(document), pyroscope_uid, prometheus_uid)
+    file_sources.refuse_library_panels(model)
     _preselect(model, pyroscope_uid, prometheus_uid)
     _refuse_unresolved(model)
+    model = file_sources.with_own_sources(model, pyroscope_uid, prometheus_uid)
+    model = file_sources.with_discovered_profile_type(model)
     model.pop("version", None)
     return model | {"id": None}
 
@@ -145,9 +146,9 @@ def _answer(name: str, given: _Object, pyroscope_uid: str, prometheus_uid: str |
         return str(value)
     if kind == "datasource" and plugin == PYROSCOPE:
         return pyroscope_uid
-    if kind == "datasource" and plugin == _EXPRESSIONS:
-        return _EXPRESSIONS
-    if kind == "datasource" and _is_prometheus(plugin):
+    if kind == "datasource" and plugin == EXPRESSIONS:
+        return EXPRESSIONS
+    if kind == "datasource" and is_prometheus(plugin):
         if prometheus_uid is None:
             raise ValueError(
                 f"The dashboard file's placeholder {name} stands for a Prometheus data source, and "
@@ -169,7 +170,7 @@ def _preselect(model: dict[str, object], pyroscope_uid: str, prometheus_uid: str
             continue
         if variable.get("query") == PYROSCOPE:
             chosen = pyroscope_uid
-        elif _is_prometheus(variable.get("query")) and prometheus_uid is not None:
+        elif is_prometheus(variable.get("query")) and prometheus_uid is not None:
             chosen = prometheus_uid
         else:
             continue
@@ -217,12 +218,6 @@ def _data_source_references(value: object, place: str) -> Iterator[tuple[str, st
 
 
 # --- small ones ----------------------------------------------------------------------------------
-
-
-def _is_prometheus(plugin: object) -> bool:
-    return plugin == PROMETHEUS or (
-        isinstance(plugin, str) and _PROMETHEUS_FLAVOUR.fullmatch(plugin) is not None
-    )
 
 
 def _uid(value: object) -> str:

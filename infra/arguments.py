@@ -190,7 +190,7 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
     wanted: dict[str, Any] = {field: getattr(link, field) or None for field in ANNOTATIONS}
     return PyroscopeArgs(
         namespace=gadget.namespace,
-        chart=_chart(settings.chart),
+        chart=_chart(stack, settings.chart),
         image_tag=settings.image_tag,
         private_link=PrivateLinkArgs(
             id=stack.private_link_id,
@@ -213,9 +213,10 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
     )
 
 
-def _chart(settings: ChartSettings) -> ChartArgs:
+def _chart(stack: Stack, settings: ChartSettings) -> ChartArgs:
     if settings.path is not None:
-        return ChartArgs(chart=settings.path)
+        found = stack.local_chart
+        return ChartArgs(chart=settings.path, digest=found.digest if found else None)
     if settings.repository is not None:
         return ChartArgs(
             chart=settings.name, repository=settings.repository, version=settings.version

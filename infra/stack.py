@@ -18,6 +18,7 @@ from contract.azure import cluster_id, private_link_service_id
 from contract.json import Document
 from contract.messages.grafana import Source
 from contract.messages.survey import Survey, SurveyRequest, WantedOnGrafana, WantedSource
+from infra.local_chart import LocalChart, local_chart
 from infra.lookups import Operations, survey
 from infra.names import Names, names_for
 from infra.preflight import (
@@ -50,6 +51,8 @@ class Stack:
     on_grafana: WantedOnGrafana
     """What goes on Grafana, and what it is called there."""
     survey: Survey
+    local_chart: LocalChart | None
+    """A chart in the project, if the stack uses one."""
     azure: azure_native.Provider | None
     """For a subscription of the settings' choice; None: the default provider."""
 
@@ -175,6 +178,7 @@ def load_stack(operations: Operations) -> Stack:
         pulumi.log.warn(note)
     secret = [key for key in sections if pulumi.runtime.is_config_secret(f"{project}:{key}")]
     settings = load(sections, secret)
+    chart = local_chart(settings.pyroscope)
     subscription = settings.azure.subscription_id
     azure = azure_native.Provider("azure", subscription_id=subscription) if subscription else None
     client = _client_config(azure)
@@ -196,6 +200,7 @@ def load_stack(operations: Operations) -> Stack:
         request=request,
         on_grafana=on_grafana,
         survey=found,
+        local_chart=chart,
         azure=azure,
     )
 

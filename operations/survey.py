@@ -110,12 +110,7 @@ class _Surveyor:
             unregistered=tuple(name for name, one in namespaces.items() if _result(one, False)),
             cluster=cluster_facts,
             extension=_result(extension, ExtensionFacts(presence=Presence.NOT_ASKED)),
-            grafana=grafana_facts.model_copy(
-                update={
-                    "caller_roles": caller_roles or (),
-                    "roles_known": caller_roles is not None,
-                }
-            ),
+            grafana=_with_roles(grafana_facts, caller_roles),
             workspace=workspace_facts.model_copy(
                 update={
                     "grafana_may_read": None
@@ -215,7 +210,7 @@ class _Surveyor:
         try:
             found = self._get(extension_id, azure.EXTENSION_API)
         except OperationError as error:
-            return ExtensionFacts(presence=_presence(error))
+            return ExtensionFacts(presence=presence_of(error))
         properties = found.child("properties")
         return ExtensionFacts(
             presence=Presence.FOUND,
@@ -436,6 +431,11 @@ def _entries(page: Document, path: str) -> list[Document]:
 
 def _result(future: "Future[T] | None", default: T) -> T:
     return default if future is None else future.result()
+
+
+def _with_roles(facts: GrafanaFacts, roles: tuple[str, ...] | None) -> GrafanaFacts:
+    update = {"caller_roles": roles or (), "roles_known": roles is not None}
+    return facts.model_copy(update=update)
 
 
 def _identity_type(cluster: Document) -> str:

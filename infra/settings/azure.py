@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from infra.settings.section import RuleViolation, Section, Stringified
+from infra.settings.section import AsWritten, RuleViolation, Section
 from infra.settings.types import Location, ResourceGroupName, SubscriptionId
 
 MAXIMUM_TAGS = 50
@@ -30,8 +30,8 @@ class AzureSettings(Section):
     """The subscription; default: the one the Azure credentials are set to."""
     location: Location | None = None
     """Region of what the stack creates; default: the cluster's, or the resource group's."""
-    tags: Mapping[str, Annotated[str, Stringified()]] = Field(default_factory=dict)
-    """Tags on every resource that can carry tags."""
+    tags: Mapping[str, Annotated[str, AsWritten()]] = Field(default_factory=dict)
+    """Tags on every resource that can carry tags; numbers and dates in quotes."""
     resource_group: ResourceGroupSettings | None = None
     """Where the stack's own ARM resources go (workspaces, rules); default: the cluster's group."""
 

@@ -1,25 +1,33 @@
 """Rules on the chart values a stack file may add to Pyroscope's.
 
-The chart has no schema: a value it does not know is silently ignored, while a configuration
+The chart has no schema: a value it does not read is silently ignored, while a configuration
 key that the server does not know stops it. So values that the product owns are refused by name,
-with where to set them instead, and what is likely a slip is pointed at with the nearest right key.
-Known keys are those of chart 1.15 to 1.19 and server 1.15.
+with where to set them instead, and so is what the chosen release of the chart does not read, with
+the nearest right key. What the server would make of its configuration is
+:mod:`infra.settings.server_configuration`'s.
 """
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from contract.agent import NAMESPACE, PYROSCOPE_PORT
+from infra.settings.nearest import nearest
+from infra.settings.published_values import Tree, chart_values, first_chart_with, server
 from infra.settings.section import RuleViolation, as_mapping, stringified
+from infra.settings.server_configuration import broken_configuration
 
 _IN_SETTINGS = "set it in gpuobs:pyroscope"
 OWNED_VALUES = {
     "namespaceOverride": f"leave it out: the agent sends to namespace `{NAMESPACE}`",
-    "alloy.enabled": "leave it out: the agent sends its profiles itself",
-    "minio.enabled": "leave it out: profiles are kept as `storage` says",
+    "agent": "leave it out: that agent collects other profiles, and is not deployed",
+    "alloy": "leave it out: the agent sends its profiles itself, and Alloy is not deployed",
+    "minio": "leave it out: profiles are kept as `storage` says, and MinIO is not deployed",
     "architecture": "leave it out: one server is deployed, with the storage that `storage` says",
     "pyroscope.components": "leave it out: one server is deployed",
+    "pyroscope.autoscaling": "leave it out: one server is deployed",
+    "pyroscope.disableSelfProfile": "leave it out: the server's own profiles would mix with those "
+    "of the GPUs",
+    "pyroscope.hostNetwork": "leave it out: the private link leads to the pod's own network",
     "pyroscope.replicaCount": "leave it out: profiles on a disk or in the pod cannot be shared by "
     "replicas, each would answer with its own part",
     "pyroscope.nameOverride": "leave it out: the agent sends to a Service named `pyroscope`",
@@ -33,10 +41,7 @@ OWNED_VALUES = {
     "pyroscope.service.type": "leave it out: the private link needs a LoadBalancer",
     "pyroscope.service.port": f"leave it out: the agent sends to port {PYROSCOPE_PORT}",
     "pyroscope.service.port_name": f"leave it out: the agent sends to port {PYROSCOPE_PORT}",
-    "pyroscope.structuredConfig.storage": f"{_IN_SETTINGS}: `storage`",
-    "pyroscope.structuredConfig.target": "leave it out: one server is deployed",
-    "pyroscope.structuredConfig.self_profiling.disable_push": "leave it out: the server's own "
-    "profiles would mix with those of the GPUs",
+    "pyroscope.service.scheme": "leave it out: the server speaks plain HTTP",
 }
 _SERVICE_ANNOTATION = "service.beta.kubernetes.io/"
 _PRIVATE_LINK_ANNOTATIONS = {
@@ -81,87 +86,10 @@ _OTHER_ANNOTATIONS = (
     "azure-pip-tags",
     "azure-shared-securityrule",
 )
-_ROOT_KEYS = (
-    "agent",
-    "alloy",
-    "architecture",
-    "global",
-    "httpRoute",
-    "ingress",
-    "minio",
-    "namespaceOverride",
-    "pyroscope",
-    "serviceMonitor",
-)
-_PYROSCOPE_KEYS = (
-    "affinity",
-    "cluster_domain",
-    "components",
-    "config",
-    "disableSelfProfile",
-    "dnsPolicy",
-    "extraArgs",
-    "extraContainers",
-    "extraCustomEnvVars",
-    "extraEnvFrom",
-    "extraEnvVars",
-    "extraLabels",
-    "extraVolumeMounts",
-    "extraVolumes",
-    "fullnameOverride",
-    "image",
-    "imagePullSecrets",
-    "initContainers",
-    "memberlist",
-    "nameOverride",
-    "nodeSelector",
-    "persistence",
-    "podAnnotations",
-    "podDisruptionBudget",
-    "podSecurityContext",
-    "priorityClassName",
-    "rbac",
-    "replicaCount",
-    "resources",
-    "securityContext",
-    "service",
-    "serviceAccount",
-    "structuredConfig",
-    "tenantOverrides",
-    "terminationGracePeriodSeconds",
-    "tolerations",
-    "topologySpreadConstraints",
-)
 _KNOWN_SLIPS = {"podLabels": "extraLabels", "labels": "extraLabels", "env": "extraEnvVars"}
-_SERVER_KEYS = (
-    "analytics",
-    "api",
-    "compactor",
-    "distributor",
-    "embedded_grafana",
-    "frontend",
-    "frontend_worker",
-    "ingester",
-    "limits",
-    "memberlist",
-    "multitenancy_enabled",
-    "overrides_exporter",
-    "pyroscopedb",
-    "querier",
-    "query_scheduler",
-    "runtime_config",
-    "self_profiling",
-    "server",
-    "show_banner",
-    "storage",
-    "store_gateway",
-    "target",
-    "tracing",
-)
-"""Top-level configuration keys of Pyroscope 1.15."""
-_OWNED_ARGUMENTS = ("auth.multitenancy-enabled", "server.http-listen-port", "target")
-RETENTION = "compactor_blocks_retention_period"
 _STRING_MAPS = ("annotations", "extraLabels", "labels", "matchLabels", "nodeSelector")
+_CONFIGURATIONS = ("structuredConfig", "tenantOverrides")
+"""The server's own, in which a key of such a name means something else."""
 
 
 def with_texts(value: object, key: str = "") -> object:
@@ -173,18 +101,29 @@ def with_texts(value: object, key: str = "") -> object:
         return [with_texts(item) for item in cast("list[object]", value)]
     if (mapping := as_mapping(value)) is None:
         return value
+    if key in _CONFIGURATIONS:
+        return mapping
     if key in _STRING_MAPS or key.endswith("Annotations"):
         return {name: stringified(item) for name, item in mapping.items()}
     return {name: with_texts(item, name) for name, item in mapping.items()}
 
 
-def broken_values(values: Mapping[str, object]) -> Iterator[RuleViolation]:
-    """The rules that ``values``, a chart's, break; paths start with ``values``."""
+def broken_values(
+    values: Mapping[str, object], *, chart: str | None, image: str
+) -> Iterator[RuleViolation]:
+    """The rules that ``values``, a chart's, break; paths start with ``values``.
+
+    ``chart`` is the release of the chart (None: one of the user's own, which may read anything),
+    ``image`` that of the server.
+    """
+    if not values:
+        return
     yield from _not_mappings(values)
     yield from _owned(values)
-    yield from _unknown_keys(values)
-    yield from _server_configuration(_at(values, "pyroscope.structuredConfig"))
-    yield from _arguments(_at(values, "pyroscope.extraArgs"))
+    known = chart_values(chart) if chart is not None else None
+    if chart is not None and known is not None:
+        yield from _ignored(values, known, chart)
+    yield from broken_configuration(_at(values, "pyroscope"), server(image))
     yield from _annotations(_at(values, "pyroscope.service.annotations"))
     yield from _texts(values, "values")
 
@@ -215,6 +154,9 @@ def _not_mappings(values: Mapping[str, object]) -> Iterator[RuleViolation]:
         "pyroscope.service.annotations",
         "pyroscope.structuredConfig.limits",
         "pyroscope.structuredConfig.pyroscopedb",
+        "pyroscope.structuredConfig",
+        "pyroscope.extraEnvVars",
+        "pyroscope.tenantOverrides",
     }
     for path in sorted(parents - {""}):
         if _holds(values, path) and as_mapping(lookup(values, path)) is None:
@@ -237,88 +179,41 @@ def _owned(values: Mapping[str, object]) -> Iterator[RuleViolation]:
             )
 
 
-def _unknown_keys(values: Mapping[str, object]) -> Iterator[RuleViolation]:
-    for key in values:
-        if key not in _ROOT_KEYS:
-            below = [known for known in _PYROSCOPE_KEYS if known == key]
-            nearest = [f"pyroscope.{key}"] if below else _nearest(key, _ROOT_KEYS)
-            yield _unknown(f"values.{key}", key, nearest)
-    for key in _at(values, "pyroscope"):
-        if key in _PYROSCOPE_KEYS:
+def _ignored(
+    values: Mapping[str, object], known: Tree, chart: str, under: str = ""
+) -> Iterator[RuleViolation]:
+    """Values that the chart does not read, at whatever depth."""
+    for key, value in values.items():
+        path = f"{under}{key}"
+        if "." not in key and path in OWNED_VALUES:
             continue
-        if (
-            nearest := [_KNOWN_SLIPS[key]]
-            if key in _KNOWN_SLIPS
-            else _nearest(key, _PYROSCOPE_KEYS)
-        ):
-            yield _unknown(f"values.pyroscope.{key}", key, nearest)
+        if key not in known:
+            yield _not_read(path, key, known, chart)
+        elif (below := known[key]) is not None and (mapping := as_mapping(value)) is not None:
+            yield from _ignored(mapping, below, chart, f"{path}.")
 
 
-def _unknown(path: str, key: str, nearest: list[str]) -> RuleViolation:
-    fix = f"did you mean `{nearest[0]}`?" if nearest else "leave it out"
+def _not_read(path: str, key: str, known: Tree, chart: str) -> RuleViolation:
+    alike = [_KNOWN_SLIPS[key]] if key in _KNOWN_SLIPS else nearest(key, known)
+    below = as_mapping(known.get("pyroscope")) or {}
     if "." in key:
         fix = "write nested keys, one per level: the dots of `helm --set` mean nothing here"
+    elif (later := first_chart_with(path)) is not None:
+        fix = (
+            f'leave it out, or write chart: {{ version: "{later}" }}, which is the first to read it'
+        )
+    elif key in below:
+        fix = f"did you mean `pyroscope.{key}`?"
+    elif alike:
+        fix = f"did you mean `{alike[0]}`?"
+    else:
+        fix = "leave it out"
     return RuleViolation(
-        fields=(path,),
-        rule="a value that the Pyroscope chart knows",
-        why="the chart silently ignores a value that it does not know.",
+        fields=(f"values.{path}",),
+        rule=f"a value that the Pyroscope chart {chart} reads",
+        why="the chart silently ignores a value that it does not read.",
         fix=fix,
     )
-
-
-def _server_configuration(configuration: Mapping[str, object]) -> Iterator[RuleViolation]:
-    at = "values.pyroscope.structuredConfig"
-    for key in configuration:
-        if key not in _SERVER_KEYS:
-            nearest = _nearest(key, _SERVER_KEYS)
-            fix = f"did you mean `{nearest[0]}`?" if nearest else "leave it out"
-            if "retention" in key:
-                fix = f"leave it out: the server's only such key is `limits.{RETENTION}`"
-            yield RuleViolation(
-                fields=(f"{at}.{key}",),
-                rule="a top-level configuration key of Pyroscope 1.15",
-                why="the server stops at a key that it does not know, and restarts endlessly.",
-                fix=fix,
-            )
-    if configuration.get("multitenancy_enabled") not in (None, False):
-        yield RuleViolation(
-            fields=(f"{at}.multitenancy_enabled",),
-            value=configuration["multitenancy_enabled"],
-            rule="must be false",
-            why="the agent sends no tenant, so the server would refuse every profile.",
-            fix="leave it out",
-        )
-    for section, value in configuration.items():
-        for key, period in (as_mapping(value) or {}).items():
-            path = f"{at}.{section}.{key}"
-            if section == "limits" and key == RETENTION:
-                if period not in (0, "0", "0s", None):
-                    yield RuleViolation(
-                        fields=(path,),
-                        value=period,
-                        rule="retention needs profiles in a bucket",
-                        why="only the compactor deletes by age, and it works on a bucket: on a "
-                        "disk or in the pod nothing would be deleted.",
-                        fix="leave it out: a full disk drops its oldest blocks by itself",
-                    )
-            elif "retention" in key and section == "limits":
-                yield RuleViolation(
-                    fields=(path,),
-                    rule="a configuration key of Pyroscope 1.15",
-                    why="the server stops at a key that it does not know, and restarts endlessly.",
-                    fix=f"leave it out: the server's only such key is `{RETENTION}`",
-                )
-
-
-def _arguments(arguments: Mapping[str, object]) -> Iterator[RuleViolation]:
-    for name in _OWNED_ARGUMENTS:
-        if name in arguments:
-            yield RuleViolation(
-                fields=(f"values.pyroscope.extraArgs.{name}",),
-                rule="this argument is the product's own",
-                why=f"the agent sends without a tenant to one server on port {PYROSCOPE_PORT}.",
-                fix="leave it out",
-            )
 
 
 def _annotations(annotations: Mapping[str, object]) -> Iterator[RuleViolation]:
@@ -337,11 +232,11 @@ def _annotations(annotations: Mapping[str, object]) -> Iterator[RuleViolation]:
             prefix + "/" != _SERVICE_ANNOTATION or name not in known
         ):
             slip = _ANNOTATION_SLIPS.get(name)
-            nearest = slip or next(iter(_nearest(name, known)), "")
-            fix = f"did you mean `{_SERVICE_ANNOTATION}{nearest}`?" if nearest else "leave it out"
-            if nearest in _PRIVATE_LINK_ANNOTATIONS:
+            alike = slip or next(iter(nearest(name, known)), "")
+            fix = f"did you mean `{_SERVICE_ANNOTATION}{alike}`?" if alike else "leave it out"
+            if alike in _PRIVATE_LINK_ANNOTATIONS:
                 # That one would be refused too.
-                fix = f"if `{nearest}` is meant, {_in_place_of(nearest)}"
+                fix = f"if `{alike}` is meant, {_in_place_of(alike)}"
             yield RuleViolation(
                 fields=(at,),
                 rule="an annotation that the AKS cloud controller knows",
@@ -363,6 +258,8 @@ def _texts(value: object, path: str, key: str = "") -> Iterable[RuleViolation]:
         return
     for name, item in (as_mapping(value) or {}).items():
         at = f"{path}.{name}"
+        if key in _CONFIGURATIONS:
+            return
         if key not in _STRING_MAPS and not key.endswith("Annotations"):
             yield from _texts(item, at, name)
         elif not isinstance(item, str):
@@ -373,9 +270,3 @@ def _texts(value: object, path: str, key: str = "") -> Iterable[RuleViolation]:
                 why="Kubernetes refuses any other value here.",
                 fix="put it in quotes",
             )
-
-
-def _nearest(key: str, known: Iterable[str]) -> list[str]:
-    by_lower_case = {name.lower(): name for name in known}
-    found = difflib.get_close_matches(key.lower(), by_lower_case, n=1, cutoff=0.7)
-    return [by_lower_case[name] for name in found]

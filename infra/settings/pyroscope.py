@@ -6,10 +6,11 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from infra.compatibility import DEFAULT_CHART, DEFAULT_SERVER
-from infra.settings.chart_values import broken_values, lookup, with_texts
+from contract.compatibility import DEFAULT_CHART, DEFAULT_SERVER
+from infra.settings.chart_values import broken_values, with_texts
 from infra.settings.scheduling import broken_scheduling, toleration_texts
-from infra.settings.section import RuleViolation, Section, Text
+from infra.settings.section import RuleViolation, Section, Text, as_mapping
+from infra.settings.server_configuration import lowers_free_disk
 from infra.settings.types import (
     AddressCount,
     AutoApproval,
@@ -219,12 +220,16 @@ class PyroscopeSettings(Section):
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """Chart values, scheduling and the disk's size."""
-        yield from broken_values(self.values)
+        yield from broken_values(
+            self.values,
+            chart=self.chart.version if self.chart.path is None else None,
+            image=self.image_tag,
+        )
         yield from broken_scheduling(self.resources, self.tolerations, self.affinity)
         if (disk := self.storage.disk) is not None:
             gibibytes = _gibibytes(disk.size)
-            free = lookup(self.values, "pyroscope.structuredConfig.pyroscopedb.min_free_disk_gb")
-            least = SMALLEST_DISK_GIB if free is None else 1
+            lowered = lowers_free_disk(as_mapping(self.values.get("pyroscope")) or {})
+            least = 1 if lowered else SMALLEST_DISK_GIB
             if gibibytes < least:
                 yield RuleViolation(
                     fields=("storage.disk.size",),

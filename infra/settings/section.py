@@ -182,6 +182,45 @@ class Stringified:
         return {**handler(schema), "type": ["string", "boolean", "integer"]}
 
 
+_MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00Z")
+
+
+@dataclass(frozen=True)
+class AsWritten:
+    """A text in which each character counts; a boolean becomes ``"true"`` or ``"false"``.
+
+    What YAML reads as a number or a date is refused: Pulumi hands on 83 for ``0123``, and a point
+    in time for ``2026-11-30``, and what was written is gone.
+    """
+
+    def check(self, value: object) -> object:
+        """``value``, or the broken rule as an error."""
+        if isinstance(value, int) and not isinstance(value, bool):
+            raise refuse(
+                "a text, in quotes where it is a number",
+                f"YAML read the number {value}; 0123, for one, is the number 83 to it, and what "
+                "was written is not known any more.",
+                "put what is meant in quotes",
+            )
+        if isinstance(value, str) and _MIDNIGHT.fullmatch(value):
+            raise refuse(
+                "a text, in quotes where it is a date",
+                "YAML read a point in time, and what was written is not known any more.",
+                f'write "{value[:10]}", in quotes',
+            )
+        return stringified(value)
+
+    def __get_pydantic_core_schema__(
+        self, source: Any, handler: GetCoreSchemaHandler
+    ) -> core_schema.CoreSchema:
+        return core_schema.no_info_before_validator_function(self.check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        return {**handler(schema), "type": ["string", "boolean"]}
+
+
 def stringified(value: object) -> object:
     """A boolean or whole number as the text YAML was given; anything else unchanged."""
     if isinstance(value, bool):

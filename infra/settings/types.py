@@ -6,7 +6,7 @@ what to write. One place for all of them; the sections use them by name.
 
 from typing import Annotated
 
-from infra.settings.section import Stringified, Text, Whole
+from infra.settings.section import AsWritten, Stringified, Text, Whole
 
 _GUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 
@@ -166,7 +166,7 @@ Zone = Annotated[
 ]
 LabelValue = Annotated[
     str,
-    Stringified(),
+    AsWritten(),
     Text(
         pattern=r"([A-Za-z0-9]([-_.A-Za-z0-9]{0,61}[A-Za-z0-9])?)?",
         rule="a Kubernetes label's value: at most 63 letters, digits, `-_.`, "

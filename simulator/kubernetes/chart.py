@@ -1,7 +1,9 @@
-"""The public Pyroscope chart, as far as the product's values reach: what Helm would render.
+"""The public Pyroscope chart as one server: what Helm would render.
 
-Like the chart, it has no values schema: a value it does not know changes nothing, silently. What
-the server does with its configuration is in :mod:`simulator.kubernetes.pyroscope_server`.
+From its templates (``operations/pyroscope/helm/pyroscope`` in the server's repository). Like the
+chart, it has no values schema: a value that the chosen release does not read changes nothing,
+silently. Not here: its subcharts, its micro-services mode, ingress and ServiceMonitor. What the
+server does with its configuration is in :mod:`simulator.kubernetes.pyroscope_server`.
 """
 
 import hashlib
@@ -9,6 +11,7 @@ import json
 from dataclasses import dataclass
 from typing import Final
 
+from simulator.kubernetes.published_values import chart_tree, only_read
 from simulator.values import (
     JsonObject,
     as_integer,
@@ -17,6 +20,7 @@ from simulator.values import (
     as_text,
     clone_object,
     dig,
+    is_object,
     merge_patch,
     text_map,
 )
@@ -45,8 +49,18 @@ DEFAULTS: Final[JsonObject] = {
     "pyroscope": {
         "replicaCount": 1,
         "image": {"repository": "grafana/pyroscope", "tag": "", "pullPolicy": "IfNotPresent"},
-        "service": {"type": "ClusterIP", "port": 4040, "port_name": "http2", "annotations": {}},
+        "service": {"type": "ClusterIP", "port": 4040, "port_name": "http2", "scheme": "HTTP"},
         "extraArgs": {"log.level": "debug"},
+        "cluster_domain": ".cluster.local.",
+        "dnsPolicy": "ClusterFirst",
+        "disableSelfProfile": True,
+        "memberlist": {"port": 7946, "port_name": "memberlist"},
+        "podAnnotations": {
+            f"profiles.grafana.com/{kind}.{key}": value
+            for kind in ("memory", "cpu", "goroutine")
+            for key, value in (("scrape", "true"), ("port_name", "http2"))
+        },
+        "podDisruptionBudget": {"enabled": True, "maxUnavailable": 1},
         "podSecurityContext": {"fsGroup": 10001, "runAsUser": 10001, "runAsNonRoot": True},
         "persistence": {"enabled": False, "accessModes": ["ReadWriteOnce"], "size": "10Gi"},
         "serviceAccount": {"create": True, "name": "", "annotations": {}},
@@ -98,7 +112,8 @@ def render(chart: Chart, release: str, namespace: str, given: JsonObject) -> lis
     Raises:
         ChartError: a value has a type that Kubernetes refuses.
     """
-    values = as_object(merge_patch(clone_object(DEFAULTS), given))
+    read = only_read(given, chart_tree(chart.version))
+    values = as_object(merge_patch(clone_object(DEFAULTS), read))
     return _Rendering(chart, release, namespace, values).objects()
 
 
@@ -109,12 +124,12 @@ class _Rendering:
         self._namespace = namespace
         self._values = values
         self._pyroscope = as_object(values.get("pyroscope"))
-        override = as_text(self._pyroscope.get("fullnameOverride")) or as_text(
-            values.get("fullnameOverride")
-        )
-        self._name = override or (release if NAME in release else f"{release}-{NAME}")
+        override = as_text(self._pyroscope.get("fullnameOverride"))
+        name = as_text(self._pyroscope.get("nameOverride")) or NAME
+        self._name = override or (release if name in release else f"{release}-{name}")
+        self._labels = text_map(self._pyroscope.get("extraLabels"))
         self._selector: JsonObject = {
-            "app.kubernetes.io/name": NAME,
+            "app.kubernetes.io/name": name,
             "app.kubernetes.io/instance": release,
             "app.kubernetes.io/component": "all",
         }
@@ -125,7 +140,10 @@ class _Rendering:
         rendered = [
             self._object("v1", "ConfigMap", f"{name}-config", data={"config.yaml": self._config()}),
             self._object(
-                "v1", "ConfigMap", f"{name}-overrides-config", data={"overrides.yaml": ""}
+                "v1",
+                "ConfigMap",
+                f"{name}-overrides-config",
+                data={"overrides.yaml": json.dumps({"overrides": self._overrides()})},
             ),
             self._service(name, as_text(service.get("type")), self._ports(service)),
             self._service(f"{name}-headless", "ClusterIP", self._ports(service), headless=True),
@@ -135,7 +153,7 @@ class _Rendering:
                 [
                     {
                         "name": "memberlist",
-                        "port": 7946,
+                        "port": as_integer(dig(self._pyroscope, "memberlist", "port"), 7946),
                         "targetPort": "memberlist",
                         "protocol": "TCP",
                     }
@@ -143,13 +161,12 @@ class _Rendering:
                 headless=True,
             ),
             self._stateful_set(),
-            self._object(
-                "policy/v1",
-                "PodDisruptionBudget",
-                name,
-                spec={"maxUnavailable": 1, "selector": {"matchLabels": self._selector}},
-            ),
         ]
+        budget = as_object(self._pyroscope.get("podDisruptionBudget"))
+        if budget.get("enabled") is True:
+            key = "minAvailable" if "minAvailable" in budget else "maxUnavailable"
+            spec = {key: budget.get(key), "selector": {"matchLabels": self._selector}}
+            rendered.append(self._object("policy/v1", "PodDisruptionBudget", name, spec=spec))
         account = as_object(self._pyroscope.get("serviceAccount"))
         if account.get("create") is not False:
             annotations = self._annotations(account, "serviceAccount")
@@ -163,10 +180,18 @@ class _Rendering:
         return rendered
 
     def _account(self) -> str:
-        return as_text(dig(self._pyroscope, "serviceAccount", "name")) or self._name
+        account = as_object(self._pyroscope.get("serviceAccount"))
+        made = self._name if account.get("create") is not False else "default"
+        return as_text(account.get("name")) or made
 
     def _config(self) -> str:
-        return json.dumps(as_object(self._pyroscope.get("structuredConfig")), sort_keys=True)
+        """``config`` with ``structuredConfig`` merged over it; no template is rendered."""
+        text = as_text(self._pyroscope.get("config"))
+        merged = merge_patch(_yaml(text), as_object(self._pyroscope.get("structuredConfig")))
+        return json.dumps(as_object(merged), sort_keys=True)
+
+    def _overrides(self) -> JsonObject:
+        return as_object(self._pyroscope.get("tenantOverrides"))
 
     def _object(
         self,
@@ -184,6 +209,7 @@ class _Rendering:
                 "app.kubernetes.io/managed-by": "Helm",
                 "app.kubernetes.io/version": self._chart.app_version,
                 "helm.sh/chart": f"{self._chart.name}-{self._chart.version}",
+                **self._labels,
             },
             "annotations": {
                 "meta.helm.sh/release-name": self._release,
@@ -205,7 +231,7 @@ class _Rendering:
         ]
         if tuple(map(int, self._chart.version.split(".")[:3])) >= (2, 0, 2):
             ports += [{"name": "grpc", "port": 9095}, {"name": "raft", "port": 9099}]
-        return ports
+        return [*ports, *as_list(service.get("extraPorts"))]
 
     def _service(
         self, name: str, kind: str, ports: list[object], *, headless: bool = False
@@ -234,48 +260,104 @@ class _Rendering:
 
     def _container(self) -> JsonObject:
         pyroscope = self._pyroscope
-        image = as_object(pyroscope.get("image"))
+        image, service = as_object(pyroscope.get("image")), as_object(pyroscope.get("service"))
         tag = as_text(image.get("tag")) or self._chart.app_version
-        arguments = text_map(
-            {key: str(item) for key, item in as_object(pyroscope.get("extraArgs")).items()}
+        registry = as_text(dig(self._values, "global", "imageRegistry")) or as_text(
+            image.get("registry")
         )
-        return {
-            "name": "pyroscope",
-            "image": f"{as_text(image.get('repository'))}:{tag}",
-            "args": [
-                "-target=all",
-                "-config.file=/etc/pyroscope/config.yaml",
-                *(f"-{key}={value}" for key, value in arguments.items()),
-            ],
-            "env": [
-                {"name": key, "value": value}
-                for key, value in text_map(pyroscope.get("extraEnvVars")).items()
-            ],
-            "ports": self._ports(as_object(pyroscope.get("service"))),
-            "readinessProbe": {"httpGet": {"path": "/ready", "port": "http2"}},
-            "resources": as_object(pyroscope.get("resources")),
-            "securityContext": as_object(pyroscope.get("securityContext")),
+        name = f"{registry}/" * bool(registry) + as_text(image.get("repository"))
+        probe: JsonObject = {
+            "httpGet": {
+                "path": "/ready",
+                "port": as_text(service.get("port_name")),
+                "scheme": as_text(service.get("scheme")),
+            }
         }
+        delay = dig(pyroscope, "readinessProbe", "initialDelaySeconds")
+        container: JsonObject = {
+            "name": "pyroscope",
+            "securityContext": as_object(pyroscope.get("securityContext")),
+            "image": f"{name}:{tag}",
+            "imagePullPolicy": image.get("pullPolicy"),
+            "args": self._arguments(service),
+            "env": self._environment(),
+            "ports": self._ports(service),
+            "readinessProbe": probe | ({"initialDelaySeconds": delay} if delay else {}),
+            "volumeMounts": [
+                {"name": "data", "mountPath": "/data"},
+                *as_list(pyroscope.get("extraVolumeMounts")),
+            ],
+            "resources": as_object(pyroscope.get("resources")),
+        }
+        if pyroscope.get("extraEnvFrom"):
+            container["envFrom"] = pyroscope["extraEnvFrom"]
+        return container
+
+    def _arguments(self, service: JsonObject) -> list[str]:
+        """The chart's own flags, then the further ones: of one given twice, the last counts."""
+        domain = as_text(self._pyroscope.get("cluster_domain"))
+        peers = f"{self._name}-memberlist.{self._namespace}.svc{domain}"
+        port = go_text(dig(self._pyroscope, "memberlist", "port"))
+        pushes = go_text(self._pyroscope.get("disableSelfProfile"))
+        own = {
+            "target": "all",
+            "self-profiling.disable-push": pushes,
+            "server.http-listen-port": go_text(service.get("port")),
+            "memberlist.cluster-label": f"{self._namespace}-{self._name}",
+            "memberlist.join": f"dns+{peers}:{port}",
+            "config.file": "/etc/pyroscope/config.yaml",
+            "runtime-config.file": "/etc/pyroscope/overrides/overrides.yaml",
+        }
+        further = as_object(self._pyroscope.get("extraArgs"))
+        return [
+            *(f"-{key}={value}" for key, value in own.items()),
+            *(f"-{key}={go_text(further[key])}" for key in sorted(further)),
+        ]
+
+    def _environment(self) -> list[object]:
+        domain = as_text(self._pyroscope.get("cluster_domain"))
+        given = as_object(self._pyroscope.get("extraEnvVars"))
+        return [
+            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
+            {"name": "NAMESPACE_FQDN", "value": f"{self._namespace}.svc{domain}"},
+            *(
+                {"name": key, **value}
+                if is_object(value)
+                else {"name": key, "value": go_text(value)}
+                for key, value in sorted(given.items())
+            ),
+            *as_list(self._pyroscope.get("extraCustomEnvVars")),
+        ]
 
     def _stateful_set(self) -> JsonObject:
         pyroscope = self._pyroscope
         pod: JsonObject = {
             "serviceAccountName": self._account(),
             "securityContext": as_object(pyroscope.get("podSecurityContext")),
-            "containers": [self._container()],
+            "dnsPolicy": pyroscope.get("dnsPolicy"),
+            "containers": [self._container(), *as_list(pyroscope.get("extraContainers"))],
             "nodeSelector": as_object(pyroscope.get("nodeSelector")),
             "tolerations": as_list(pyroscope.get("tolerations")),
             "affinity": as_object(pyroscope.get("affinity")),
             "topologySpreadConstraints": as_list(pyroscope.get("topologySpreadConstraints")),
         }
-        if pyroscope.get("terminationGracePeriodSeconds") is not None:
-            pod["terminationGracePeriodSeconds"] = pyroscope["terminationGracePeriodSeconds"]
+        for key in (
+            "terminationGracePeriodSeconds",
+            "hostNetwork",
+            "imagePullSecrets",
+            "initContainers",
+            "priorityClassName",
+        ):
+            if pyroscope.get(key) not in (None, []):
+                pod[key] = pyroscope[key]
         checksum = hashlib.sha256(self._config().encode()).hexdigest()
         template: JsonObject = {
             "metadata": {
-                "labels": {**self._selector, **as_object(pyroscope.get("extraLabels"))},
+                "labels": {**self._selector, **self._labels, "name": NAME},
                 "annotations": {
                     "checksum/config": checksum,
+                    "profiles.grafana.com/service_repository": "https://github.com/grafana/pyroscope",
+                    "profiles.grafana.com/service_git_ref": f"v{self._chart.app_version}",
                     **as_object(pyroscope.get("podAnnotations")),
                 },
             },
@@ -288,8 +370,12 @@ class _Rendering:
             "selector": {"matchLabels": self._selector},
             "template": template,
         }
+        pod["volumes"] = as_list(pyroscope.get("extraVolumes"))
         persistence = as_object(pyroscope.get("persistence"))
-        if persistence.get("enabled") is True:
+        if persistence.get("enabled") is True and persistence.get("existingClaim"):
+            claimed = {"claimName": persistence["existingClaim"]}
+            pod["volumes"] = [*pod["volumes"], {"name": "data", "persistentVolumeClaim": claimed}]
+        elif persistence.get("enabled") is True:
             claim: JsonObject = {
                 "accessModes": as_list(persistence.get("accessModes")),
                 "resources": {"requests": {"storage": persistence.get("size")}},
@@ -298,7 +384,7 @@ class _Rendering:
                 claim["storageClassName"] = persistence["storageClassName"]
             spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claim}]
         else:
-            pod["volumes"] = [{"name": "data", "emptyDir": {}}]
+            pod["volumes"] = [*pod["volumes"], {"name": "data", "emptyDir": {}}]
         return self._object("apps/v1", "StatefulSet", self._name, spec=spec)
 
     def _alloy(self) -> JsonObject:
@@ -321,3 +407,30 @@ class _Rendering:
                 },
             },
         )
+
+
+def go_text(value: object) -> str:
+    """What a template writes for a value: numbers of seven and more digits with an exponent.
+
+    Helm reads values as JSON, so that every number is a float64, and ``{{ }}`` prints it by Go's
+    ``%v``: 104857600 becomes ``1.048576e+08``.
+    """
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if not isinstance(value, int | float):
+        return str(value)
+    number = float(value)
+    if number and not 1e-4 <= abs(number) < 1e6:
+        texts = (f"{number:.{digits}e}" for digits in range(18))
+        return next(text for text in texts if float(text) == number)
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def _yaml(text: str) -> JsonObject:
+    if not text:
+        return {}
+    import yaml
+
+    return as_object(yaml.safe_load(text))

@@ -5,112 +5,31 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from simulator.kubernetes import state
-from simulator.values import JsonObject, as_object, as_objects, as_text, dig, is_object
+from simulator.kubernetes import published_values, state
+from simulator.values import (
+    JsonObject,
+    as_object,
+    as_objects,
+    as_text,
+    bury,
+    clone_object,
+    dig,
+    is_object,
+    texts,
+)
 from simulator.world import ClusterState
 
 LATEST: Final = "2.1.0"
-KNOWN: Final[dict[str, frozenset[str] | None]] = {
-    **dict.fromkeys(
-        (
-            "target",
-            "api",
-            "server",
-            "distributor",
-            "querier",
-            "frontend",
-            "frontend_worker",
-            "query_scheduler",
-            "ingester",
-            "store_gateway",
-            "memberlist",
-            "tracing",
-            "overrides_exporter",
-            "runtime_config",
-            "compactor",
-            "multitenancy_enabled",
-            "tenant_id",
-            "show_banner",
-            "embedded_grafana",
-            "segment_writer",
-            "metastore",
-            "query_backend",
-            "query_frontend",
-            "compaction_worker",
-            "adaptive_placement",
-            "symbolizer",
-            "tenant_settings",
-            "config.file",
-            "modules",
-            "architecture",
-        )
-    ),
-    "self_profiling": frozenset(
-        {"disable_push", "mutex_profile_fraction", "block_profile_rate", "use_k6_middleware"}
-    ),
-    "storage": frozenset(
-        {"backend", "filesystem", "azure", "s3", "gcs", "swift", "cos", "bos", "prefix"}
-    ),
-    "analytics": frozenset({"reporting_enabled", "usage_stats_url", "base_dir"}),
-    "pyroscopedb": frozenset(
-        {
-            "data_path",
-            "max_block_duration",
-            "row_group_target_size",
-            "symbols_partition_label",
-            "min_free_disk_gb",
-            "min_disk_available_percentage",
-            "enforcement_interval",
-            "disable_enforcement",
-        }
-    ),
-    "limits": frozenset(
-        {
-            "ingestion_rate_mb",
-            "ingestion_burst_size_mb",
-            "ingestion_limit",
-            "max_label_name_length",
-            "max_label_value_length",
-            "max_label_names_per_series",
-            "max_sessions_per_series",
-            "enforce_labels_order",
-            "max_profile_size_bytes",
-            "max_profile_stacktrace_samples",
-            "max_profile_stacktrace_sample_labels",
-            "max_profile_stacktrace_depth",
-            "max_profile_symbol_value_length",
-            "distributor_usage_groups",
-            "distributor_aggregation_window",
-            "distributor_aggregation_period",
-            "max_local_series_per_tenant",
-            "max_global_series_per_tenant",
-            "max_query_lookback",
-            "max_query_length",
-            "max_query_parallelism",
-            "query_analysis_enabled",
-            "query_analysis_series_enabled",
-            "max_flamegraph_nodes_default",
-            "max_flamegraph_nodes_max",
-            "store_gateway_tenant_shard_size",
-            "split_queries_by_interval",
-            "query_sanitize_on_merge",
-            "compactor_blocks_retention_period",
-            "compactor_split_and_merge_shards",
-            "compactor_split_and_merge_stage_size",
-            "compactor_split_groups",
-            "compactor_tenant_shard_size",
-            "compactor_partial_block_deletion_delay",
-            "compactor_downsampler_enabled",
-            "s3_sse_type",
-            "reject_newer_than",
-            "reject_older_than",
-            "ingestion_relabeling_rules",
-            "ingestion_tenant_shard_size",
-            "max_series_per_query",
-        }
-    ),
+_FLAGS: Final = {
+    "auth.multitenancy-enabled": ("multitenancy_enabled",),
+    "server.http-listen-port": ("server", "http_listen_port"),
+    "target": ("target",),
+    "storage.backend": ("storage", "backend"),
+    "self-profiling.disable-push": ("self_profiling", "disable_push"),
 }
-"""Configuration keys by section; None: what is below is not looked into."""
+"""Flags of keys that matter here; a flag beats the configuration file (``pkg/cfg``)."""
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?e[+-]\d+")
+"""What a flag of a whole number does not take."""
 
 
 @dataclass(frozen=True)
@@ -127,13 +46,32 @@ def config_of(objects: ClusterState, workload: JsonObject) -> JsonObject:
     """The configuration that a Pyroscope StatefulSet reads."""
     name = f"{state.name_of(workload)}-config"
     found = state.find(objects, "ConfigMap", state.namespace_of(workload), name)
-    text = as_text(dig(found, "data", "config.yaml"))
+    config = clone_object(_parsed(as_text(dig(found, "data", "config.yaml"))))
+    for flag, value in arguments_of(workload):
+        if flag in _FLAGS:
+            bury(config, _typed(value), *_FLAGS[flag])
+    return config
+
+
+def _parsed(text: str) -> JsonObject:
     try:
         return as_object(json.loads(text or "{}"))
     except ValueError:
         import yaml
 
         return as_object(yaml.safe_load(text))
+
+
+def _typed(value: str) -> object:
+    return {"true": True, "false": False}.get(value, value)
+
+
+def arguments_of(workload: JsonObject) -> list[tuple[str, str]]:
+    """The flags that the server is started with, in order: (name, value)."""
+    containers = as_objects(state.pod_spec(workload).get("containers"))
+    given = texts(containers[0].get("args")) if containers else []
+    pairs = (argument.lstrip("-").partition("=") for argument in given)
+    return [(name, value) for name, _, value in pairs]
 
 
 def version_of(workload: JsonObject) -> str:
@@ -166,15 +104,19 @@ def crash(objects: ClusterState, workload: JsonObject) -> str:
         return "ImagePullBackOff: the image's tag was not found in the registry"
     chart = as_text(dig(workload, "metadata", "labels", "helm.sh/chart")).rpartition("-")[2]
     if chart.startswith("2.") and version.startswith("1."):
-        return "CrashLoopBackOff: flag provided but not defined: -metastore.raft.dir"
+        return "CrashLoopBackOff: flag provided but not defined: -query-backend.address"
+    known = published_values.flags(version)
+    for flag, value in arguments_of(workload):
+        if version.startswith("1.") and flag not in known:
+            return f"CrashLoopBackOff: flag provided but not defined: -{flag}"
+        if _NUMBER.fullmatch(value):
+            return f'CrashLoopBackOff: invalid value "{value}" for flag -{flag}: parse error'
     config = config_of(objects, workload)
-    for key, value in config.items():
-        if key not in KNOWN:
-            return _unknown(key, "phlare.Config")
-        allowed = KNOWN[key]
-        for below in as_object(value):
-            if allowed is not None and below not in allowed:
-                return _unknown(below, key)
+    unknown = _unknown(
+        config, published_values.configuration_tree(version), "pyroscope.Config", version
+    )
+    if unknown:
+        return unknown
     storage = config.get("storage")
     if is_object(storage) and storage.get("backend") == "azure":
         azure = as_object(storage.get("azure"))
@@ -183,8 +125,18 @@ def crash(objects: ClusterState, workload: JsonObject) -> str:
     return ""
 
 
-def _unknown(key: str, section: str) -> str:
-    return (
-        "CrashLoopBackOff: failed parsing config: yaml: unmarshal errors: field "
-        f"{key} not found in type {section}"
-    )
+def _unknown(config: JsonObject, known: JsonObject, section: str, version: str) -> str:
+    """The first key that the server does not know, as its YAML reader says it; empty: none."""
+    top = section in ("pyroscope.Config", "limits")
+    hidden = frozenset[str]() if top else published_values.hidden_keys(version)
+    for key, value in config.items():
+        if key not in known and key not in hidden:
+            return (
+                "CrashLoopBackOff: failed parsing config: yaml: unmarshal errors: field "
+                f"{key} not found in type {section}"
+            )
+        below = as_object(known.get(key))
+        found = _unknown(as_object(value), below, key, version) if below else ""
+        if found:
+            return found
+    return ""

@@ -68,13 +68,13 @@ def refusal(content: object, **more: object) -> str:
 
 
 def test_a_raw_model_is_kept_but_for_the_id_and_version_of_the_grafana_it_came_from() -> None:
-    loaded = load(document(panel({"uid": "fixed"}), tags=["own"]))
+    loaded = load(document(panel({"uid": "our-prometheus"}), tags=["own"]))
     assert loaded == {
         "id": None,
         "uid": "own",
         "title": "Own",
         "tags": ["own"],
-        "panels": [panel({"uid": "fixed"})],
+        "panels": [panel({"uid": "our-prometheus"})],
     }
     assert list(loaded) == sorted(loaded)
 
@@ -158,6 +158,76 @@ def test_source_variables_without_a_choice_start_with_this_stacks_sources() -> N
 @pytest.mark.parametrize("source", [None, "-- Mixed --", {"uid": "-- Grafana --"}, "grafana"])
 def test_grafanas_own_sources_and_the_default_are_left_alone(source: object) -> None:
     assert objects(load(document(panel(source)))["panels"])[0]["datasource"] == source
+
+
+@pytest.mark.parametrize(
+    ("kind", "ours"),
+    [
+        ("prometheus", "our-prometheus"),
+        ("grafana-azureprometheus-datasource", "our-prometheus"),
+        ("grafana-pyroscope-datasource", "our-pyroscope"),
+    ],
+)
+def test_a_fixed_source_of_another_grafana_becomes_this_stacks_source_of_its_kind(
+    kind: str, ours: str
+) -> None:
+    loaded = objects(load(document(panel({"type": kind, "uid": "theirs"})))["panels"])[0]
+    assert loaded["datasource"] == {"type": kind, "uid": ours}
+    assert objects(loaded["targets"])[0]["datasource"] == {"type": kind, "uid": ours}
+
+
+@pytest.mark.parametrize("source", [{"type": "loki", "uid": "x"}, {"uid": "x"}, "Their Loki"])
+def test_a_fixed_source_that_this_stack_does_not_have_is_refused_by_name(source: object) -> None:
+    message = refusal(document(panel(source)))
+    assert '"Memory"' in message
+    assert "belongs to the Grafana that the file came from" in message
+
+
+def test_a_fixed_prometheus_without_a_prometheus_says_what_to_configure() -> None:
+    content = document(panel({"type": "prometheus", "uid": "theirs"}))
+    assert "prometheus section" in refusal(content, prometheus_uid=None)
+
+
+def test_a_library_panel_is_refused_also_without_its_elements() -> None:
+    shared = {"id": 3, "title": "Shared", "libraryPanel": {"uid": "lib", "name": "Shared"}}
+    row = {"type": "row", "title": "Row", "panels": [shared]}
+    for content in (document(shared), document(row)):
+        assert '"Shared" is a library panel' in refusal(content)
+
+
+FLAME: dict[str, object] = {
+    "type": "flamegraph",
+    "title": "Flame graph",
+    "datasource": {"type": "grafana-pyroscope-datasource", "uid": "${pyroscope_ds}"},
+    "targets": [{"refId": "A", "profileTypeId": "process_cpu:malloc:bytes::"}],
+}
+PYROSCOPE_VARIABLE = {
+    "name": "pyroscope_ds",
+    "type": "datasource",
+    "query": "grafana-pyroscope-datasource",
+}
+
+
+@pytest.mark.parametrize(
+    "fixed", ["process_cpu:malloc:bytes::", "process_cuda:malloc:bytes:process_cuda:bytes"]
+)
+def test_a_fixed_type_of_gpu_allocations_becomes_the_discovered_one(fixed: str) -> None:
+    flame = FLAME | {"targets": [{"refId": "A", "profileTypeId": fixed}]}
+    loaded = load(document(flame, templating={"list": [PYROSCOPE_VARIABLE]}))
+    (target,) = objects(objects(loaded["panels"])[0]["targets"])
+    assert target["profileTypeId"] == "$profile_type"
+    variable = variables(loaded)["profile_type"]
+    assert variable["datasource"] == FLAME["datasource"]
+    assert mapping(variable["query"])["type"] == "profileType"
+    assert ":malloc:bytes:" in str(variable["regex"])
+
+
+def test_other_profile_types_and_variables_stay() -> None:
+    for kept in ("process_cpu:cpu:nanoseconds:cpu:nanoseconds", "$profile_type", "$mine"):
+        flame = FLAME | {"targets": [{"refId": "A", "profileTypeId": kept}]}
+        loaded = load(document(flame, templating={"list": [PYROSCOPE_VARIABLE]}))
+        assert objects(objects(loaded["panels"])[0]["targets"])[0]["profileTypeId"] == kept
+        assert set(variables(loaded)) == {"pyroscope_ds"}
 
 
 def test_other_variables_and_macros_are_left_alone() -> None:

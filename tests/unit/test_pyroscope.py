@@ -1,11 +1,10 @@
 """Pyroscope's guard, release and wait, and the values of its chart."""
 
 import json
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-import jsonschema
 import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
@@ -14,6 +13,7 @@ from components.private_link import OwnEndpointArgs, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
 from components.pyroscope_values import DiskArgs, merged, owned_values
 from contract.messages.base import Verb, command_line
+from infra.settings.published_values import Tree, chart_values
 from tests.unit import answers
 from tests.unit.recording import Recorded, record
 
@@ -27,9 +27,7 @@ ARGS = PyroscopeArgs(
     image_tag="1.15.0",
     private_link=PrivateLinkArgs(id=LINK_ID, name="pls", visibility=["*"]),
 )
-SCHEMA = json.loads(
-    (Path(__file__).parents[2] / "simulator/charts/pyroscope/values.schema.json").read_text()
-)
+CHARTS = ("1.15.0", "1.15.1", "1.16.0", "1.17.0", "1.18.1", "1.19.2", "1.20.3", "1.21.0")
 
 
 def deploy(**changes: Any) -> Recorded:
@@ -39,6 +37,15 @@ def deploy(**changes: Any) -> Recorded:
         Pyroscope("pyroscope", replace(ARGS, **changes), opts)
 
     return record(program, answer_resource=answers.Azure().resource)
+
+
+def unread(given: Mapping[str, object], tree: Tree) -> Iterator[str]:
+    """The keys of values that a chart does not read."""
+    for key, value in given.items():
+        if key not in tree:
+            yield key
+        elif (below := tree[key]) is not None and isinstance(value, Mapping):
+            yield from unread(cast("Mapping[str, object]", value), below)
 
 
 def values(**changes: Any) -> dict[str, Any]:
@@ -172,7 +179,10 @@ def test_every_value_is_a_path_that_the_chart_knows() -> None:
         },
     ]
     for changes in variants:
-        jsonschema.validate(values(**changes), SCHEMA)
+        for chart in CHARTS:
+            tree = chart_values(chart)
+            assert tree is not None
+            assert not list(unread(values(**changes), tree)), chart
 
 
 def test_the_private_link_is_asked_for_by_annotations_that_are_texts() -> None:
@@ -217,6 +227,40 @@ def test_annotations_of_ones_own_become_texts_beside_the_products(given: object,
     annotations = values(values=extra)["pyroscope"]["service"]["annotations"]
     assert annotations["example.com/a"] == text
     assert annotations[f"{PREFIX}azure-pls-create"] == "true"
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [(104857600.0, "104857600"), (104857600, "104857600"), (0.5, "0.5"), (True, "true")],
+)
+@pytest.mark.parametrize("where", ["extraArgs", "extraEnvVars"])
+def test_numbers_on_the_command_line_and_in_variables_are_texts(
+    where: str, given: object, text: str
+) -> None:
+    extra: dict[str, Any] = {
+        "pyroscope": {where: {"a": given, "b": {"valueFrom": {"fieldRef": {}}}}}
+    }
+    found = values(values=extra)["pyroscope"][where]
+    assert found["a"] == text
+    assert found["b"] == {"valueFrom": {"fieldRef": {}}}
+
+
+def test_a_null_reaches_helm() -> None:
+    extra = {"pyroscope": {"podSecurityContext": {"fsGroup": None}}}
+    release = deploy(values=extra).only(RELEASE).inputs
+    assert release["values"]["pyroscope"]["podSecurityContext"] == {"fsGroup": None}
+    assert release["allowNullValues"] is True
+    assert "allowNullValues" not in deploy().only(RELEASE).inputs
+
+
+def test_an_edit_of_a_chart_in_the_project_changes_the_release() -> None:
+    def description(digest: str | None) -> object:
+        chart = ChartArgs(chart="charts/pyroscope", digest=digest)
+        return deploy(chart=chart).only(RELEASE).inputs.get("description")
+
+    assert description("abc") == "chart abc"
+    assert description("abd") != description("abc")
+    assert description(None) is None
 
 
 @pytest.mark.handles("filesystem-storage-not-writable")

@@ -105,10 +105,6 @@ def test_the_override_of_the_compatibility_contract_takes_any_version() -> None:
     assert not faults(pyroscope={**versions, "allowIncompatibleServer": True})
 
 
-def test_the_version_of_a_chart_of_ones_own_is_not_checked() -> None:
-    assert not faults(pyroscope={"chart": {"path": "charts/mine", "version": "3.0.0"}})
-
-
 def test_an_agent_older_than_the_encoding_is_refused() -> None:
     found = faults(inspektorGadget={"version": "0.48.1", "autoUpgrade": False})
 
@@ -212,7 +208,6 @@ def test_the_dots_of_helms_set_are_refused() -> None:
         "pyroscope.terminationGracePeriodSeconds",
         "pyroscope.structuredConfig.pyroscopedb.max_block_duration",
         "pyroscope.structuredConfig.limits.max_query_lookback",
-        "pyroscope.aValueOfALaterChart",
         "serviceMonitor.enabled",
     ],
 )
@@ -246,6 +241,190 @@ def test_retention_for_ever_needs_no_bucket() -> None:
     assert not faults(pyroscope=values(path, 0))
 
 
+IGNORED_BY_1_15_0 = [
+    "pyroscope.image.registry",
+    "pyroscope.image.digest",
+    "global.imageRegistry",
+    "pyroscope.extraContainers",
+    "pyroscope.livenessProbe",
+    "pyroscope.updateStrategy",
+    "pyroscope.service.loadBalancerIP",
+    "pyroscope.service.externalTrafficPolicy",
+    "pyroscope.rbac.create",
+    "httpRoute.enabled",
+    "pyroscope.name",
+    "fullnameOverride",
+]
+"""As rendered with the published chart."""
+
+
+@pytest.mark.parametrize("path", IGNORED_BY_1_15_0)
+def test_a_value_that_the_chosen_chart_ignores_is_refused_by_its_path(path: str) -> None:
+    found = faults(pyroscope=values(path, "x"))
+    (at,) = found
+
+    assert f"pyroscope.values.{path}".startswith(at)
+    assert "the Pyroscope chart 1.15.0 reads" in found[at].rule
+
+
+@pytest.mark.parametrize(
+    ("path", "chart"),
+    [
+        ("pyroscope.image.registry", "1.19.2"),
+        ("global.imageRegistry", "1.19.2"),
+        ("pyroscope.extraContainers", "1.18.1"),
+        ("httpRoute.enabled", "1.21.0"),
+        ("pyroscope.rbac.create", "1.21.0"),
+    ],
+)
+def test_what_a_later_chart_reads_is_taken_there_and_named_before(path: str, chart: str) -> None:
+    assert not faults(pyroscope={"chart": {"version": chart}, **values(path, "x")})
+    (found,) = faults(pyroscope=values(path, "x")).values()
+    assert "which is the first to read it" in found.fix
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("shutdown_delay", "5s"),
+        ("symbolizer.enabled", True),
+        ("tenant_settings.recording_rules.enabled", True),
+        ("metastore.anything", 1),
+        ("limits.max_query_length", "0s"),
+        ("limits.distributor_usage_groups.a", "{}"),
+        ("frontend.scheduler_address", "x"),
+        ("server.http_server_write_timeout", "5m"),
+        ("pyroscopedb.max_block_duration", "30m"),
+    ],
+)
+def test_a_configuration_key_that_the_server_knows_is_taken(path: str, value: object) -> None:
+    assert not faults(pyroscope=values(f"pyroscope.structuredConfig.{path}", value))
+
+
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        ("limits.max_query_lenght", "max_query_length"),
+        ("pyroscopedb.max_block_durations", "max_block_duration"),
+        ("server.http_server_write_timout", "http_server_write_timeout"),
+        ("ingester.lifecycler.ring.kvstore.stor", "store"),
+    ],
+)
+def test_a_misspelled_configuration_key_is_refused_at_any_depth(path: str, nearest: str) -> None:
+    at = f"pyroscope.structuredConfig.{path}"
+    found = faults(pyroscope=values(at, 1))
+
+    assert set(found) == {f"pyroscope.values.{at}"}
+    assert found[f"pyroscope.values.{at}"].fix == f"did you mean `{nearest}`?"
+
+
+CONFIG_TEXT = "pyroscope.config"
+BY_EVERY_WAY = {
+    "storage": [
+        (CONFIG_TEXT, "storage: {backend: s3}"),
+        ("pyroscope.structuredConfig.storage.backend", "s3"),
+        ("pyroscope.extraArgs.storage\\.backend", "s3"),
+        ("pyroscope.extraArgs.-storage\\.azure\\.account-name", "x"),
+    ],
+    "a tenant": [
+        (CONFIG_TEXT, "multitenancy_enabled: true"),
+        ("pyroscope.structuredConfig.multitenancy_enabled", True),
+        ("pyroscope.extraArgs.auth\\.multitenancy-enabled", True),
+    ],
+    "the server's own profiles": [
+        (CONFIG_TEXT, "self_profiling: {disable_push: false}"),
+        ("pyroscope.structuredConfig.self_profiling.disable_push", False),
+        ("pyroscope.extraArgs.self-profiling\\.disable-push", False),
+        ("pyroscope.disableSelfProfile", False),
+    ],
+    "the port": [
+        (CONFIG_TEXT, "server: {http_listen_port: 1}"),
+        ("pyroscope.structuredConfig.server.http_listen_port", 1),
+        ("pyroscope.extraArgs.server\\.http-listen-port", 1),
+        ("pyroscope.service.port", 1),
+    ],
+    "the address": [
+        ("pyroscope.structuredConfig.server.http_listen_address", "127.0.0.1"),
+        ("pyroscope.extraArgs.server\\.http-listen-address", "127.0.0.1"),
+        ("pyroscope.extraArgs.server\\.http-tls-cert-path", "x"),
+        ("pyroscope.service.scheme", "HTTPS"),
+        ("pyroscope.hostNetwork", True),
+    ],
+    "one server": [
+        (CONFIG_TEXT, "target: querier"),
+        ("pyroscope.structuredConfig.target", "querier"),
+        ("pyroscope.extraArgs.target", "querier"),
+        ("pyroscope.extraArgs.target=querier", ""),
+        ("pyroscope.autoscaling.enabled", True),
+        ("pyroscope.extraEnvVars.PYROSCOPE_V2", "1"),
+    ],
+    "retention": [
+        (CONFIG_TEXT, "limits: {compactor_blocks_retention_period: 7d}"),
+        ("pyroscope.structuredConfig.limits.compactor_blocks_retention_period", "7d"),
+        ("pyroscope.extraArgs.compactor\\.blocks-retention-period", "7d"),
+        ("pyroscope.tenantOverrides.anonymous.compactor_blocks_retention_period", "7d"),
+    ],
+    "other collectors": [("agent.enabled", True), ("alloy.enabled", True), ("minio.enabled", True)],
+    "another configuration": [
+        ("pyroscope.extraArgs.config\\.file", "/x"),
+        (CONFIG_TEXT, "{{ .Values.mine }}"),
+        (CONFIG_TEXT, "just a text"),
+    ],
+}
+"""What the product decides, and the values that would decide otherwise; ``\\.`` is a key's dot."""
+
+
+@pytest.mark.parametrize(("path", "value"), [way for ways in BY_EVERY_WAY.values() for way in ways])
+def test_what_the_product_decides_is_refused_by_every_way_that_leads_to_it(
+    path: str, value: object
+) -> None:
+    keys = tuple(key.replace("\0", ".") for key in path.replace("\\.", "\0").split("."))
+    found = faults(pyroscope={"values": nested_at(keys, value)})
+
+    assert found, path
+    assert all(
+        f"pyroscope.values.{'.'.join(keys)}".startswith(at[:-1]) or CONFIG_TEXT in at
+        for at in found
+    )
+
+
+@pytest.mark.parametrize("flag", ["querier.max-query-lenght", "no.such.flag"])
+def test_a_flag_on_which_the_server_stops_is_refused(flag: str) -> None:
+    found = faults(pyroscope={"values": {"pyroscope": {"extraArgs": {flag: "1"}}}})
+
+    assert set(found) == {f"pyroscope.values.pyroscope.extraArgs.{flag}"}
+
+
+def test_a_configuration_that_is_a_text_is_checked_key_by_key() -> None:
+    text = "limits:\n  max_query_lenght: 1d\nshutdown_delay: 1s\n"
+    found = faults(pyroscope=values(CONFIG_TEXT, text))
+
+    assert set(found) == {f"pyroscope.values.{CONFIG_TEXT}.limits.max_query_lenght"}
+    assert not faults(pyroscope=values(CONFIG_TEXT, "shutdown_delay: 1s"))
+
+
+@pytest.mark.parametrize(
+    "lowered",
+    [
+        (CONFIG_TEXT, "pyroscopedb: {min_free_disk_gb: 1}"),
+        ("pyroscope.structuredConfig.pyroscopedb.min_free_disk_gb", 1),
+    ],
+)
+def test_the_rule_on_free_space_may_be_lowered_by_either_configuration(
+    lowered: tuple[str, object],
+) -> None:
+    disk = {"storage": {"disk": {"size": "10Gi"}}}
+
+    assert not faults(pyroscope={**disk, **values(*lowered)})
+
+
+def test_a_null_is_taken_for_a_value_that_the_chart_shall_not_have() -> None:
+    path = "pyroscope.podSecurityContext.fsGroup"
+    taken = settings(pyroscope=values(path, None)).pyroscope.values
+
+    assert taken == nested(path, None)
+
+
 @pytest.mark.parametrize("key", ["retentionEnabled", "memberslist", "unknown", "storageBackend"])
 def test_a_configuration_key_on_which_the_server_stops_is_refused(key: str) -> None:
     path = f"pyroscope.structuredConfig.{key}"
@@ -266,7 +445,7 @@ def test_booleans_and_numbers_in_annotations_and_labels_become_texts() -> None:
             "service": {"annotations": {f"{PREFIX}azure-load-balancer-disable-tcp-reset": True}},
             "podAnnotations": {"prometheus.io/port": 4040},
             "extraLabels": {"azure.workload.identity/use": True},
-            "extraArgs": {"log.level": "warn", "a.flag": True},
+            "extraArgs": {"log.level": "warn", "tracing.enabled": True},
         }
     }
     taken = settings(pyroscope={"values": given}).pyroscope.values["pyroscope"]
@@ -276,7 +455,7 @@ def test_booleans_and_numbers_in_annotations_and_labels_become_texts() -> None:
     }
     assert taken["podAnnotations"] == {"prometheus.io/port": "4040"}
     assert taken["extraLabels"] == {"azure.workload.identity/use": "true"}
-    assert taken["extraArgs"]["a.flag"] is True, "no text where Kubernetes takes none"
+    assert taken["extraArgs"]["tracing.enabled"] is True, "no text where Kubernetes takes none"
 
 
 @pytest.mark.handles("annotation-boolean")

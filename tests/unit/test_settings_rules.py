@@ -44,8 +44,24 @@ def test_tags_that_differ_in_capitals_only_are_refused() -> None:
     assert set(faults(azure={"tags": {"Owner": "a", "owner": "b"}})) == {"azure.tags"}
 
 
-def test_a_tags_value_may_be_a_boolean_or_a_whole_number_in_yaml() -> None:
-    assert settings(azure={"tags": {"shared": True, "cost": 42}}).azure.tags == {
+@pytest.mark.parametrize("value", [83, 0, "2026-11-30T00:00:00Z"])
+def test_a_text_that_yaml_read_as_a_number_or_a_date_is_refused_rather_than_changed(
+    value: object,
+) -> None:
+    found = faults(azure={"tags": {"a": value}}, gpuPool={"labels": {"b": value}})
+
+    assert set(found) == {"azure.tags.a", "gpuPool.labels.b"}
+    assert "in quotes" in found["azure.tags.a"].fix
+
+
+def test_a_date_and_a_number_in_quotes_stay_as_they_are() -> None:
+    tags = {"until": "2026-11-30", "cost": "0123"}
+
+    assert settings(azure={"tags": tags}).azure.tags == tags
+
+
+def test_a_tags_value_may_be_a_boolean_in_yaml() -> None:
+    assert settings(azure={"tags": {"shared": True, "cost": "42"}}).azure.tags == {
         "shared": "true",
         "cost": "42",
     }
@@ -201,7 +217,7 @@ def test_a_labels_key_keeps_kubernetes_rule(key: str) -> None:
 
 
 def test_a_labels_value_that_yaml_read_as_a_boolean_is_a_text() -> None:
-    pool = settings(gpuPool={"labels": {"gpu": True, "generation": 4}}).gpu_pool
+    pool = settings(gpuPool={"labels": {"gpu": True, "generation": "4"}}).gpu_pool
 
     assert pool.labels == {"gpu": "true", "generation": "4"}
     assert set(faults(gpuPool={"labels": {"version": 1.20}})) == {"gpuPool.labels.version"}
