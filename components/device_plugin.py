@@ -13,9 +13,9 @@ from pulumi_kubernetes.apiextensions import CustomResource
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
+from contract.choices import DEVICE_PLUGIN_NAMESPACE, device_plugin_name
 
-IMAGE = "nvcr.io/nvidia/k8s-device-plugin:v0.17.4"
-NAMESPACE = "kube-system"
+IMAGE = "nvcr.io/nvidia/k8s-device-plugin"
 SOCKETS = "/var/lib/kubelet/device-plugins"
 SOCKETS_VOLUME = "device-plugins"
 POOL_LABEL = "kubernetes.azure.com/agentpool"
@@ -29,6 +29,8 @@ class DevicePluginArgs:
     pool_name: str
     taints: Sequence[str]
     """The pool's, each ``key=value:effect`` or ``key:effect``."""
+    tag: str
+    """Release of NVIDIA's plugin, the tag of its image."""
     sliced: bool
     """Whether the GPUs are cut into slices (MIG), each of which counts as a GPU."""
     daemon_set_args: FurtherArgs | None = None
@@ -47,14 +49,18 @@ class DevicePlugin(pulumi.ComponentResource):
         self, name: str, args: DevicePluginArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(self.TYPE, name, component_inputs(args), opts)
-        labels = {"name": f"nvidia-device-plugin-{args.pool_name}"}
+        labels = {"name": device_plugin_name(args.pool_name)}
         # An object of plain JSON: the SDK's own class evaluates the types of all of Kubernetes'
         # core to translate names, which takes longer than the rest of the program.
         CustomResource(
             f"{name}-daemon-set",
             api_version="apps/v1",
             kind="DaemonSet",
-            metadata={"name": labels["name"], "namespace": NAMESPACE, "labels": labels},
+            metadata={
+                "name": labels["name"],
+                "namespace": DEVICE_PLUGIN_NAMESPACE,
+                "labels": labels,
+            },
             spec={
                 "selector": {"matchLabels": labels},
                 "template": {"metadata": {"labels": labels}, "spec": _pod(args)},
@@ -79,17 +85,17 @@ def _pod(args: DevicePluginArgs) -> dict[str, object]:
         "priorityClassName": "system-node-critical",
         "nodeSelector": {POOL_LABEL: args.pool_name},
         "tolerations": [_toleration(taint) for taint in args.taints],
-        "containers": [_container(sliced=args.sliced)],
+        "containers": [_container(tag=args.tag, sliced=args.sliced)],
         "volumes": [{"name": SOCKETS_VOLUME, "hostPath": {"path": SOCKETS}}],
     }
 
 
-def _container(*, sliced: bool) -> dict[str, object]:
+def _container(*, tag: str, sliced: bool) -> dict[str, object]:
     # A node whose driver is still being installed must not be given up.
     environment = [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
     container: dict[str, object] = {
         "name": "nvidia-device-plugin",
-        "image": IMAGE,
+        "image": f"{IMAGE}:{tag}",
         "env": environment,
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [{"name": SOCKETS_VOLUME, "mountPath": SOCKETS}],

@@ -10,7 +10,7 @@ from components.device_plugin import DevicePlugin, DevicePluginArgs
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
-from contract.choices import EvictionPolicy, GpuDriver, OsSku
+from contract.choices import DEVICE_PLUGIN_TAG, EvictionPolicy, GpuDriver, OsSku
 
 SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
 SPOT_TAINT = f"{SPOT_LABEL}=spot:NoSchedule"
@@ -73,6 +73,8 @@ class GpuNodePoolArgs:
     max_pods: int | None = None
     device_plugin: bool
     """Whether to run NVIDIA's device plugin on the pool."""
+    device_plugin_tag: str = DEVICE_PLUGIN_TAG
+    """Its release."""
     tags: Mapping[str, str] | None = None
     pool_args: FurtherArgs | None = None
     """Further arguments of the ``containerservice.AgentPool``."""
@@ -106,6 +108,7 @@ class GpuNodePool(pulumi.ComponentResource):
                 DevicePluginArgs(
                     pool_name=args.pool_name,
                     taints=taints,
+                    tag=args.device_plugin_tag,
                     sliced=args.mig_profile is not None,
                     daemon_set_args=args.device_plugin_args,
                 ),

@@ -1,7 +1,8 @@
 """The Inspektor Gadget cluster extension: the agent that watches GPU memory allocations.
 
-Also its namespace, where the agent looks for Pyroscope. A ``kubectl gadget deploy`` of one's own
-conflicts with the extension and is not looked for.
+Also its namespace, where the agent looks for Pyroscope: made before the extension, marked so that
+the extension's own chart may carry it too, and protected while Pyroscope is in it
+(:mod:`operations.namespace`).
 """
 
 from collections.abc import Mapping
@@ -10,11 +11,17 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_azure_native import kubernetesconfiguration
 
+from components.agent_operations import (
+    AgentPlace,
+    namespace_protection,
+    restart_for_settings,
+)
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import FAILED_BEFORE, deleted_with
 from contract.agent import EXTENSION_TYPE, NAMESPACE
 from contract.azure import MANAGED_CLUSTER
+from contract.choices import ClusterCredentials
 
 NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 
@@ -23,6 +30,8 @@ NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 class InspektorGadgetArgs:
     """How the extension is installed."""
 
+    cluster_id: pulumi.Input[str]
+    """ARM id."""
     cluster_name: pulumi.Input[str]
     resource_group_name: pulumi.Input[str]
     """The cluster's."""
@@ -39,6 +48,10 @@ class InspektorGadgetArgs:
     """Further settings of the extension, with their prefix (``inspektor-gadget.``)."""
     create_namespace: bool
     """Whether its namespace is made here, and deleted last; else it exists and stays."""
+    credentials: ClusterCredentials
+    """Which kubeconfig protects the namespace."""
+    helm_release: str | None = None
+    """The extension's own Helm release, where it is known not to be named like the extension."""
     extension_args: FurtherArgs | None = None
     """Further arguments of the ``kubernetesconfiguration.Extension``."""
 
@@ -60,48 +73,18 @@ class InspektorGadget(pulumi.ComponentResource):
     ) -> None:
         super().__init__(self.TYPE, name, component_inputs(args), opts)
         cluster = deleted_with(opts)
-        provider, _, resource_name = MANAGED_CLUSTER.partition("/")
         namespace = _namespace(self, name, cluster, exists=not args.create_namespace)
-        extension = kubernetesconfiguration.Extension(
-            f"{name}-extension",
-            extension_name=args.extension_name,
-            extension_type=EXTENSION_TYPE,
-            cluster_rp=provider,
-            cluster_resource_name=resource_name,
-            cluster_name=args.cluster_name,
-            resource_group_name=args.resource_group_name,
-            release_train=args.release_train,
-            auto_upgrade_minor_version=args.auto_upgrade,
-            version=args.version,
-            configuration_settings={
-                **args.settings,
-                "gpuObservability.enabled": "true",
-                # Said either way: an update only adds settings, so leaving it out would not turn it
-                # off.
-                "azureMonitor.enabled": "true" if args.azure_monitor_metrics else "false",
-            },
-            opts=pulumi.ResourceOptions(
-                parent=self,
-                transformations=adding("extension_args", args.extension_args),
-                # Deleting the namespace while the extension exists leaves both stuck: made first,
-                # it is deleted last (AKS 4543).
-                depends_on=[namespace],
-                # An input by its declaration, but what the service reports; a refresh would bring
-                # it in and the next preview take it out, for ever.
-                ignore_changes=["statuses"],
-                replace_on_changes=[
-                    # Neither can be changed, which the provider does not know.
-                    "extensionType",
-                    "scope",
-                    # A failed install is refused until the failed extension is deleted.
-                    FAILED_BEFORE,
-                ],
-                # One extension of a name, and of this type, in a cluster.
-                delete_before_replace=True,
-                # An extension goes with its cluster.
-                deleted_with=cluster,
-            ),
+        place = AgentPlace(
+            cluster_id=args.cluster_id,
+            admin=args.credentials is ClusterCredentials.ADMIN,
+            namespace=namespace,
+            deleted_with=cluster,
         )
+        # A cluster extension's release is named after the extension (AML-Kubernetes 162).
+        release = (args.helm_release or args.extension_name) if args.create_namespace else None
+        kept = namespace_protection(self, name, place, release)
+        extension = _extension(self, name, args, [namespace, kept], cluster)
+        restart_for_settings(self, name, place, args.settings, extension)
         self.id = extension.id
         self.current_version = extension.current_version
         # The namespace's own id, so that what is placed into it is replaced along with it.
@@ -113,6 +96,56 @@ class InspektorGadget(pulumi.ComponentResource):
                 "namespace": self.namespace,
             }
         )
+
+
+def _extension(
+    parent: InspektorGadget,
+    name: str,
+    args: InspektorGadgetArgs,
+    before: list[pulumi.Resource],
+    cluster: pulumi.Resource | None,
+) -> kubernetesconfiguration.Extension:
+    provider, _, resource_name = MANAGED_CLUSTER.partition("/")
+    return kubernetesconfiguration.Extension(
+        f"{name}-extension",
+        extension_name=args.extension_name,
+        extension_type=EXTENSION_TYPE,
+        cluster_rp=provider,
+        cluster_resource_name=resource_name,
+        cluster_name=args.cluster_name,
+        resource_group_name=args.resource_group_name,
+        release_train=args.release_train,
+        auto_upgrade_minor_version=args.auto_upgrade,
+        version=args.version,
+        configuration_settings={
+            **args.settings,
+            "gpuObservability.enabled": "true",
+            # Said either way: an update only adds settings, so leaving it out would not turn it
+            # off.
+            "azureMonitor.enabled": "true" if args.azure_monitor_metrics else "false",
+        },
+        opts=pulumi.ResourceOptions(
+            parent=parent,
+            transformations=adding("extension_args", args.extension_args),
+            # Deleting the namespace while the extension exists leaves both stuck: made first,
+            # it is deleted last (AKS 4543).
+            depends_on=before,
+            # An input by its declaration, but what the service reports; a refresh would bring
+            # it in and the next preview take it out, for ever.
+            ignore_changes=["statuses"],
+            replace_on_changes=[
+                # Neither can be changed, which the provider does not know.
+                "extensionType",
+                "scope",
+                # A failed install is refused until the failed extension is deleted.
+                FAILED_BEFORE,
+            ],
+            # One extension of a name, and of this type, in a cluster.
+            delete_before_replace=True,
+            # An extension goes with its cluster.
+            deleted_with=cluster,
+        ),
+    )
 
 
 def _namespace(
@@ -132,5 +165,8 @@ def _namespace(
             id=NAMESPACE if exists else None,
             # Nothing outside the cluster depends on it.
             deleted_with=cluster,
+            # The mark is another's: with it in the inputs, a refresh would bring in what the
+            # provider then takes out.
+            ignore_changes=["metadata.labels", "metadata.annotations"],
         ),
     )

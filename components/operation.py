@@ -21,16 +21,18 @@ def operation(
     verb: Verb,
     request: pulumi.Input[str],
     *,
+    update: Verb | None = None,
     delete: Verb | None = None,
     triggers: Sequence[pulumi.Input[str]] = (),
     opts: pulumi.ResourceOptions,
 ) -> Command:
     """A command that runs ``verb`` with ``request`` (one line of JSON) when created or changed.
 
-    ``delete`` runs with the same request when the command goes. A change of a trigger replaces it:
-    deleting and then applying again. So the triggers are what an applied object is found by.
+    With ``update`` that verb runs when it is changed. ``delete`` runs with the same request when
+    the command goes. A change of a trigger replaces it: deleting and then applying again. So the
+    triggers are what an applied object is found by.
     """
-    return _command(name, verb, request, delete=delete, triggers=triggers, opts=opts)
+    return _command(name, verb, request, update=update, delete=delete, triggers=triggers, opts=opts)
 
 
 def observed_operation(
@@ -63,6 +65,7 @@ def _command(
     verb: Verb,
     request: pulumi.Input[str],
     *,
+    update: Verb | None = None,
     delete: Verb | None,
     triggers: Sequence[pulumi.Input[str]],
     observed: pulumi.Input[str] | None = None,
@@ -71,7 +74,7 @@ def _command(
     return Command(
         name,
         create=command_line(verb),
-        update=command_line(verb),
+        update=command_line(update or verb),
         delete=command_line(delete) if delete is not None else None,
         stdin=request,
         triggers=[*triggers] or None,

@@ -8,6 +8,8 @@ from typing import Final
 EXTENSION_TYPE: Final = "microsoft.inspektorgadget"
 NAMESPACE: Final = "gadget"
 """Fixed by the cluster extension."""
+AGENT_DAEMON_SET: Final = "gadget"
+"""However it was installed."""
 POD_SELECTOR: Final = "k8s-app=gadget"
 
 PYROSCOPE_SERVICE: Final = "pyroscope"

@@ -55,6 +55,14 @@ NOT_REGISTERED = "MissingSubscriptionRegistration"
 """The error code for a resource whose provider the subscription does not have registered."""
 
 
+def is_at_rest(provisioning_state: str) -> bool:
+    """Whether a resource in this state takes a change; all other states end by themselves.
+
+    Source: Azure Resource Manager's terminal states. Empty: it is not said.
+    """
+    return provisioning_state in ("Succeeded", "Failed", "Canceled", "")
+
+
 def provider_of(resource_type: str) -> str:
     """The resource provider of a type: what is before its first slash."""
     return resource_type.partition("/")[0]

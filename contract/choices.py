@@ -1,10 +1,23 @@
-"""Choices that a stack file offers and a component or an ``az`` line carries out, spelled once."""
+"""Choices that a stack file offers, and a component or an ``az`` line carries out, spelled once.
+
+Also the names that follow from them.
+"""
 
 from enum import StrEnum
 from typing import Final
 
 SYSTEM_POOL: Final = "system"
 """Name of a new cluster's own first pool."""
+
+
+DEVICE_PLUGIN_NAMESPACE: Final = "kube-system"
+DEVICE_PLUGIN_TAG: Final = "v0.19.3"
+"""NVIDIA's newest release in November 2026."""
+
+
+def device_plugin_name(pool: str) -> str:
+    """Name of the DaemonSet that offers the GPUs of ``pool``'s nodes."""
+    return f"nvidia-device-plugin-{pool}"
 
 
 class ClusterCredentials(StrEnum):

@@ -118,6 +118,7 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         os_disk_size_gb=settings.os_disk_size_gb,
         max_pods=settings.max_pods,
         device_plugin=settings.device_plugin,
+        device_plugin_tag=settings.device_plugin_tag,
         tags=stack.tags,
     )
 
@@ -148,7 +149,7 @@ def prometheus(
             location=found.location,
             query_endpoint=found.query_endpoint,
         )
-    if settings.collect:
+    if stack.existing.collects:
         collection = CollectionArgs(
             cluster_id=aks.id,
             cluster_location=stack.cluster_location,
@@ -171,6 +172,7 @@ def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
     """The agent."""
     settings = stack.settings.inspektor_gadget
     return InspektorGadgetArgs(
+        cluster_id=aks.id,
         cluster_name=aks.cluster_name,
         resource_group_name=aks.resource_group_name,
         extension_name=settings.name,
@@ -180,6 +182,8 @@ def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
         azure_monitor_metrics=stack.existing.azure_monitor_metrics,
         settings=settings.settings,
         create_namespace=stack.settings.cluster.create_namespace,
+        credentials=stack.settings.cluster.credentials,
+        helm_release=stack.survey.installed.helm_release or None,
     )
 
 

@@ -33,7 +33,8 @@ def register(stack: Stack, operations: Operations) -> None:
     group = _resource_group(stack)
 
     # 0. A cluster, its GPU nodes, and where its metrics go.
-    cluster = AksCluster("cluster", arguments.cluster(stack, group), stack.options())
+    in_cluster = stack.options(subscription=stack.cluster_subscription)
+    cluster = AksCluster("cluster", arguments.cluster(stack, group), in_cluster)
     pool = _gpu_pool(stack, cluster)
     prometheus = _prometheus(stack, group, cluster)
 
@@ -43,6 +44,7 @@ def register(stack: Stack, operations: Operations) -> None:
         arguments.inspektor_gadget(stack, cluster),
         stack.options(
             cluster.provider,
+            subscription=stack.cluster_subscription,
             depends_on=[before for before in (pool, prometheus) if before is not None],
             deleted_with=cluster.created,
         ),
@@ -57,15 +59,14 @@ def register(stack: Stack, operations: Operations) -> None:
     )
 
     # 3. Grafana, and its approved way to the store.
-    grafana = GrafanaWorkspace(
-        "grafana", arguments.grafana(stack, group, prometheus), stack.options()
-    )
+    on_grafana = stack.options(subscription=stack.grafana_subscription)
+    grafana = GrafanaWorkspace("grafana", arguments.grafana(stack, group, prometheus), on_grafana)
     metrics = arguments.prometheus_source(stack, prometheus)
     revisions = observation.revisions(stack, operations, grafana, metrics, wanted)
     endpoint = GrafanaPrivateEndpoint(
         "private-endpoint",
         arguments.private_endpoint(stack, group, grafana, pyroscope, revisions),
-        stack.options(),
+        on_grafana,
     )
 
     # 4. The data sources: profiles through that endpoint, and metrics.
@@ -105,7 +106,11 @@ def _gpu_pool(stack: Stack, cluster: AksCluster) -> GpuNodePool | None:
     return GpuNodePool(
         "gpu-pool",
         arguments.gpu_pool(stack, cluster),
-        stack.options(cluster.provider, deleted_with=cluster.created),
+        stack.options(
+            cluster.provider,
+            subscription=stack.cluster_subscription,
+            deleted_with=cluster.created,
+        ),
     )
 
 
@@ -116,7 +121,7 @@ def _prometheus(
     if workspace is None:
         return None
     args = arguments.prometheus(stack, workspace, group, cluster)
-    return ManagedPrometheus("prometheus", args, stack.options())
+    return ManagedPrometheus("prometheus", args, stack.options(subscription=stack.own_subscription))
 
 
 def _check_new_agent(stack: Stack, gadget: InspektorGadget) -> None:

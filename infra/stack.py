@@ -18,6 +18,7 @@ from contract.azure import cluster_id, private_link_service_id
 from contract.json import Document
 from contract.messages.grafana import Source
 from contract.messages.survey import Survey, SurveyRequest, WantedOnGrafana, WantedSource
+from infra.deployed import deployed
 from infra.local_chart import LocalChart, local_chart
 from infra.lookups import Operations, survey
 from infra.names import Names, names_for
@@ -25,6 +26,7 @@ from infra.preflight import (
     ClientConfig,
     Existing,
     evaluate,
+    operation_in_progress,
     survey_request,
     wanted_on_grafana,
 )
@@ -33,6 +35,10 @@ from infra.preflight.request import own_resource_group
 from infra.settings import Settings, load, sections_of, with_current_spellings
 from infra.settings.project_file import PROJECT_FILE, lost_settings
 
+LONGEST_OPERATION_SECONDS = 3600
+"""How long an ``up`` waits for another operation: an upgrade of a cluster takes up to an hour."""
+WAIT_SECONDS = 60
+"""After so long it says again what it waits for."""
 NODE_RESOURCE_GROUP_CHARACTERS = 80
 """Azure's limit for the group that AKS makes for the nodes."""
 
@@ -55,6 +61,8 @@ class Stack:
     """A chart in the project, if the stack uses one."""
     azure: azure_native.Provider | None
     """For a subscription of the settings' choice; None: the default provider."""
+    azure_elsewhere: Mapping[str, azure_native.Provider]
+    """The same for other subscriptions, in lower case, that existing resources are in."""
 
     @property
     def tags(self) -> Mapping[str, str] | None:
@@ -85,6 +93,22 @@ class Stack:
         )
 
     @property
+    def cluster_subscription(self) -> str:
+        """Subscription of the cluster."""
+        return self.settings.cluster.placed_in(self.existing.subscription_id)
+
+    @property
+    def grafana_subscription(self) -> str:
+        """Subscription of the Grafana workspace."""
+        return self.settings.grafana.placed_in(self.existing.subscription_id)
+
+    @property
+    def own_subscription(self) -> str:
+        """Subscription of :attr:`resource_group`."""
+        group = self.settings.azure.resource_group
+        return self.existing.subscription_id if group is not None else self.cluster_subscription
+
+    @property
     def cluster_location(self) -> str:
         """Region of the cluster."""
         cluster = self.existing.cluster
@@ -110,7 +134,7 @@ class Stack:
     def private_link_id(self) -> str:
         """ARM id of the Private Link Service, before the cloud controller has made it."""
         group = self.settings.pyroscope.private_link.resource_group or self.node_resource_group
-        return private_link_service_id(self.existing.subscription_id, group, self.private_link_name)
+        return private_link_service_id(self.cluster_subscription, group, self.private_link_name)
 
     @property
     def grafana_name(self) -> str:
@@ -150,11 +174,16 @@ class Stack:
     def options(
         self,
         *providers: pulumi.ProviderResource,
+        subscription: str | None = None,
         depends_on: list[pulumi.Resource] | None = None,
         deleted_with: pulumi.Resource | None = None,
     ) -> pulumi.ResourceOptions:
-        """Options of a component: its providers, this stack's Azure among them."""
-        azure = [self.azure] if self.azure is not None else []
+        """Options of a component: its providers, this stack's Azure among them.
+
+        ``subscription`` is where its resources are, if not in the stack's own.
+        """
+        chosen = self.azure_elsewhere.get((subscription or "").lower(), self.azure)
+        azure = [chosen] if chosen is not None else []
         return pulumi.ResourceOptions(
             providers=[*azure, *providers], depends_on=depends_on, deleted_with=deleted_with
         )
@@ -183,12 +212,16 @@ def load_stack(operations: Operations) -> Stack:
     azure = azure_native.Provider("azure", subscription_id=subscription) if subscription else None
     client = _client_config(azure)
     names = names_for(project, name, client.subscription_id)
-    request = survey_request(settings, names, client)
+    own = deployed()
+    request = survey_request(settings, names, client, deployed=own)
     owner = OwnerArgs(cluster_id=request.cluster_id or "", project=project, stack=name).mark()
     on_grafana = wanted_on_grafana(settings, names, owner)
     request = request.model_copy(update={"on_grafana": on_grafana})
+    preview = pulumi.runtime.is_dry_run()
     found = survey(operations, request)
-    existing = evaluate(settings, found, request)
+    if not preview:
+        found = _at_rest(operations, request, found)
+    existing = evaluate(settings, found, request, own, preview=preview)
     for warning in existing.warnings:
         pulumi.log.warn(warning)
     return Stack(
@@ -202,6 +235,7 @@ def load_stack(operations: Operations) -> Stack:
         survey=found,
         local_chart=chart,
         azure=azure,
+        azure_elsewhere=_providers_elsewhere(settings, existing.subscription_id),
     )
 
 
@@ -211,6 +245,28 @@ def _project_file() -> str:
         return Path(PROJECT_FILE).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
+
+
+def _providers_elsewhere(settings: Settings, own: str) -> dict[str, azure_native.Provider]:
+    """A provider for each other subscription in which this stack changes something."""
+    used = (settings.cluster.placed_in(own), settings.grafana.placed_in(own))
+    return {
+        one: azure_native.Provider(f"azure-{one}", subscription_id=one)
+        for one in sorted({subscription.lower() for subscription in used} - {own.lower()})
+    }
+
+
+def _at_rest(operations: Operations, request: SurveyRequest, found: Survey) -> Survey:
+    """What is found once no operation is in progress that would refuse this stack's changes."""
+    for waited in range(0, LONGEST_OPERATION_SECONDS, WAIT_SECONDS):
+        occupied = operation_in_progress(found)
+        if not occupied:
+            break
+        pulumi.log.info(
+            f"waiting for {occupied} ... {waited} s of at most {LONGEST_OPERATION_SECONDS} s"
+        )
+        found = survey(operations, request.model_copy(update={"wait": float(WAIT_SECONDS)}))
+    return found
 
 
 def _client_config(azure: azure_native.Provider | None) -> ClientConfig:

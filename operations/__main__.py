@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TypeVar
 
 from contract import agent, azure, grafana
+from contract.messages.agent import AgentRequest, RestartedAgent
 from contract.messages.base import Message, Verb
 from contract.messages.drift import ObserveRequest
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
+from contract.messages.namespace import NamespaceRequest
 from contract.messages.private_link import ApprovalRequest, PrivateLinkRequest
 from contract.messages.signal import SignalRequest
 from contract.messages.survey import SurveyRequest
@@ -67,6 +69,31 @@ def _survey(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.survey import survey
 
     return _Answer(survey(_request(options, SurveyRequest), session).to_json())
+
+
+def _keep_namespace(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.namespace import keep
+
+    return _Answer(keep(_request(options, NamespaceRequest), session).to_json())
+
+
+def _release_namespace(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.namespace import release
+
+    return _Answer(release(_request(options, NamespaceRequest), session).to_json())
+
+
+def _record_agent_settings(options: argparse.Namespace, session: Session) -> _Answer:
+    # Pods that are new have them: there is nothing to restart.
+    del session
+    _request(options, AgentRequest)
+    return _Answer(RestartedAgent(restarted=False).to_json())
+
+
+def _restart_agent(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.agent import restart
+
+    return _Answer(restart(_request(options, AgentRequest), session).to_json())
 
 
 def _hold_private_link(options: argparse.Namespace, session: Session) -> _Answer:
@@ -155,6 +182,16 @@ _LINK_EXAMPLE = (
     f""""namespace": "{agent.NAMESPACE}", "release": "{agent.PYROSCOPE_SERVICE}"}}' """
     """| sh operations/run """
 )
+_NAMESPACE_EXAMPLE = (
+    """echo '{"clusterId": "<ARM id of the cluster>", """
+    f""""namespace": "{agent.NAMESPACE}", "service": "{agent.PYROSCOPE_SERVICE}"}}' """
+    """| sh operations/run """
+)
+_AGENT_EXAMPLE = (
+    """echo '{"clusterId": "<ARM id of the cluster>", """
+    f""""namespace": "{agent.NAMESPACE}", "daemonSet": "{agent.AGENT_DAEMON_SET}"}}' """
+    """| sh operations/run """
+)
 _SOURCE_EXAMPLE = f"""sh operations/run {{verb}} --request source.json
 
 with source.json:
@@ -177,6 +214,29 @@ _COMMANDS = {
         """echo '{"providerSubscriptionId": "<id>", "providerObjectId": "", "namespaces": """
         f"""["{azure.provider_of(azure.GRAFANA)}"]}}' | sh operations/run survey""",
         _survey,
+    ),
+    Verb.KEEP_NAMESPACE: _Command(
+        "refuse to delete the agent's namespace while Pyroscope is in it",
+        _NAMESPACE_EXAMPLE + "keep-namespace",
+        _keep_namespace,
+        deadline_option="--deadline",
+    ),
+    Verb.RELEASE_NAMESPACE: _Command(
+        "take that protection away again",
+        _NAMESPACE_EXAMPLE + "release-namespace",
+        _release_namespace,
+        deadline_option="--deadline",
+    ),
+    Verb.RECORD_AGENT_SETTINGS: _Command(
+        "do nothing (the create command of what restarts the agent for new settings)",
+        _AGENT_EXAMPLE + "record-agent-settings",
+        _record_agent_settings,
+    ),
+    Verb.RESTART_AGENT: _Command(
+        "restart the agent's pods, which read their settings when they start",
+        _AGENT_EXAMPLE + "restart-agent",
+        _restart_agent,
+        deadline_option="--deadline",
     ),
     Verb.HOLD_PRIVATE_LINK: _Command(
         "print the namespace (the create command of a private link's guard)",

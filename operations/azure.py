@@ -161,6 +161,24 @@ class Azure:
             if not is_absent(error):
                 raise
 
+    def ask(
+        self,
+        path: str,
+        api_version: str,
+        action: str,
+        *,
+        role_scope: str,
+        role: str,
+        query: Mapping[str, str] | None = None,
+    ) -> Document:
+        """What a POST to ``path`` answers at once; ``query`` holds further parameters.
+
+        ``action``, ``role_scope`` and ``role`` are for errors: see :meth:`get`.
+        """
+        parameters = {"api-version": api_version, **(query or {})}
+        request = HttpRequest("POST", self.arm_url + path, params=parameters)
+        return Document.parse(self._send(request, action, role_scope, role).text())
+
     def post(self, path: str, api_version: str, action: str, *, role_scope: str, role: str) -> str:
         """Start the long-running operation at ``path``; the URL to :meth:`follow`, if there is one.
 

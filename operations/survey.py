@@ -5,18 +5,23 @@ survey: it becomes a ``Presence`` and the service's own words. Lookups run side 
 preview waits for them.
 """
 
+import re
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from contract import azure
+from contract import agent, azure
 from contract.json import Document, is_list
 from contract.messages.survey import (
     ClusterFacts,
+    EndpointFacts,
     ExtensionFacts,
     GrafanaFacts,
+    InsideFacts,
+    InstalledExtension,
     OnGrafana,
     PoolFacts,
     Presence,
@@ -37,6 +42,12 @@ DEADLINE = 20.0
 
 _THREADS = 8
 
+_NAMESPACE_OF_ANOTHER_RELEASE = re.compile(
+    rf'Namespace "{agent.NAMESPACE}".*invalid ownership metadata.*'
+    r'"meta\.helm\.sh/release-name"(?:: must be set to| must equal) "([^"]+)"'
+)
+"""Helm's refusal of a namespace that is not marked for the release it names."""
+
 T = TypeVar("T")
 
 
@@ -47,8 +58,31 @@ def survey(request: SurveyRequest, session: Session) -> Survey:
         token, _ = session.azure.token(azure.scope_of(azure.ARM_URL))
     except OperationError as error:
         return Survey(problem=f"{error.sentence()}. To fix it, {error.fix}.")
+    if request.wait:
+        _await_rest(request, session)
     with ThreadPoolExecutor(_THREADS) as pool:
         return _Surveyor(request, session, pool).survey(_caller_of(token))
+
+
+def _await_rest(request: SurveyRequest, session: Session) -> None:
+    """Wait until neither cluster nor Grafana is in the middle of an operation, or for so long."""
+    waited_for = (
+        (request.cluster_id, azure.MANAGED_CLUSTER_API),
+        (request.grafana_id, azure.GRAFANA_API),
+    )
+    for path, api_version in waited_for:
+
+        def probe(path: str = path or "", api_version: str = api_version) -> None:
+            state = session.azure.get(path, api_version, "read its state").text(
+                "properties", "provisioningState"
+            )
+            if not azure.is_at_rest(state):
+                raise OperationError(ExitCode.BUSY, f"it is {state}", transient=True)
+
+        with suppress(OperationError):
+            if path:
+                # What it is then, the survey tells.
+                session.clock.poll(probe, what=path, within=request.wait, quiet=True)
 
 
 @dataclass(frozen=True)
@@ -93,6 +127,7 @@ class _Surveyor:
         may_approve = self._start(self._may_approve, cluster_facts.node_resource_group or None)
         link = self._link_facts(cluster_facts)
         grafana_facts = _result(grafana, GrafanaFacts(presence=Presence.NOT_ASKED))
+        in_the_way = self._start_looking_in_the_way(cluster_facts, grafana_facts)
         readers = self._start(
             partial(self._roles, principal=grafana_facts.principal_id),
             request.workspace_id if grafana_facts.principal_id else None,
@@ -128,7 +163,31 @@ class _Surveyor:
             quota_limit=quota_facts.limit,
             quota_used=quota_facts.used,
             cores_per_node=quota_facts.cores,
-        ).model_copy(update=link())
+        ).model_copy(update={**link(), **in_the_way()})
+
+    def _start_looking_in_the_way(
+        self, cluster: ClusterFacts, grafana: GrafanaFacts
+    ) -> Callable[[], dict[str, object]]:
+        """Begin to look for what others made; the answer has it, by the survey's fields."""
+        request = self._request
+        there = request.cluster_id if cluster.presence is Presence.FOUND else None
+        installed = self._start(self._installed, there)
+        inside = self._start(self._inside, there if request.look_inside else None)
+        endpoints = self._start(
+            self._endpoints,
+            request.grafana_id
+            if request.list_endpoints and grafana.presence is Presence.FOUND
+            else None,
+        )
+
+        def found() -> dict[str, object]:
+            return {
+                "installed": _result(installed, InstalledExtension(presence=Presence.NOT_ASKED)),
+                "inside": _result(inside, InsideFacts(presence=Presence.NOT_ASKED)),
+                "endpoints": _result(endpoints, ()),
+            }
+
+        return found
 
     def _start(self, probe: Callable[[str], T], subject: str | None) -> "Future[T] | None":
         """Begin ``probe`` at ``subject``; None where nothing is asked."""
@@ -219,6 +278,29 @@ class _Surveyor:
             auto_upgrade=properties.value("autoUpgradeMinorVersion") is not False,
         )
 
+    def _installed(self, cluster_id: str) -> InstalledExtension:
+        """The extension of the agent's type; a cluster has at most one."""
+        path = f"{cluster_id}/providers/{azure.EXTENSION}"
+        try:
+            listed = self._get_all(path, azure.EXTENSION_API)
+        except OperationError as error:
+            return InstalledExtension(presence=presence_of(error))
+        for one in listed:
+            properties = one.child("properties")
+            if properties.text("extensionType").lower() == agent.EXTENSION_TYPE:
+                failed = properties.text("provisioningState") == "Failed"
+                message = _why_it_failed(properties) if failed else ""
+                wanted = _NAMESPACE_OF_ANOTHER_RELEASE.search(message)
+                return InstalledExtension(
+                    presence=Presence.FOUND,
+                    id=f"{path}/{one.text('name')}",
+                    name=one.text("name"),
+                    provisioning_state=properties.text("provisioningState"),
+                    message=message,
+                    helm_release=wanted[1] if wanted else "",
+                )
+        return InstalledExtension(presence=Presence.ABSENT)
+
     def _grafana(self, grafana_id: str) -> GrafanaFacts:
         try:
             resource = parse_id(grafana_id, azure.GRAFANA)
@@ -251,6 +333,26 @@ class _Surveyor:
             return look(wanted, Grafana(self._session, endpoint, workspace))
         except OperationError:
             return OnGrafana()
+
+    def _inside(self, cluster_id: str) -> InsideFacts:
+        from operations.inside import look_inside
+
+        return look_inside(self._session, cluster_id, admin=self._request.admin)
+
+    def _endpoints(self, grafana_id: str) -> tuple[EndpointFacts, ...]:
+        path = f"{grafana_id}/managedPrivateEndpoints"
+        try:
+            listed = self._get_all(path, azure.GRAFANA_API)
+        except OperationError:
+            return ()
+        return tuple(
+            EndpointFacts(
+                id=f"{path}/{one.text('name')}",
+                name=one.text("name"),
+                private_link_id=one.text("properties", "privateLinkResourceId"),
+            )
+            for one in listed
+        )
 
     def _workspace(self, workspace_id: str) -> WorkspaceFacts:
         try:
@@ -377,10 +479,11 @@ class _Surveyor:
         location = self._request.location or self._cluster_location()
         if not location:
             return _Quota()
-        skus_path = self._under_subscription(f"/providers/{azure.COMPUTE_SKUS}")
-        usages_path = self._under_subscription(
-            f"/providers/{azure.COMPUTE_LOCATIONS}/{location}/usages"
-        )
+        # Of the subscription that the nodes are in: the cluster's.
+        holder = "/".join((self._request.cluster_id or "").split("/")[:3])
+        holder = holder or self._under_subscription("")
+        skus_path = f"{holder}/providers/{azure.COMPUTE_SKUS}"
+        usages_path = f"{holder}/providers/{azure.COMPUTE_LOCATIONS}/{location}/usages"
         try:
             skus = self._get_all(
                 skus_path, azure.COMPUTE_SKUS_API, filter=f"location eq '{location}'"
@@ -455,6 +558,13 @@ def _principal_of(resource: Document) -> str:
     return identity.text("principalId") or next((one for one in principals if one), "")
 
 
+def _why_it_failed(extension: Document) -> str:
+    """The service's words in the properties of a failed extension."""
+    said = extension.text("errorInfo", "message")
+    statuses = (one.text("message") for one in extension.children("statuses"))
+    return " ".join((said or next((one for one in statuses if one), "")).split())
+
+
 def _pool_facts(pool: Document) -> PoolFacts:
     scaled = pool.flag("enableAutoScaling")
     return PoolFacts(
@@ -463,6 +573,7 @@ def _pool_facts(pool: Document) -> PoolFacts:
         min_count=pool.integer("minCount") if scaled else None,
         max_count=pool.integer("maxCount") if scaled else None,
         subnet_id=pool.text("vnetSubnetID"),
+        managed_gpu=pool.text("gpuProfile", "nvidia", "managementMode") == "Managed",
     )
 
 

@@ -7,8 +7,10 @@
   (object id of the identity that tokens are given to; empty: none), ``principals``
   (``[{id, kind, name}]``, added), ``registrations`` (``{namespace: state}``), ``quota``
   (``{region/family: {limit, used}}``), ``kubeconfigs`` (``{cluster name: text}``, given out instead
-  of the simulated one), ``subscriptions`` (``{id: tenant id}``: more of them, or foreign ones),
-  ``takenNames`` (names that somebody outside of this world has where names are unique).
+  of the simulated one), ``extensionChart`` (``{namespace: whether the extension's chart carries it,
+  release: name of its Helm release}``), ``subscriptions`` (``{id: tenant id}``: more of them, or
+  foreign ones), ``takenNames`` (names that somebody outside of this world has where names are
+  unique).
 - ``POST advance`` ``{"seconds"}``: let simulated time pass.
 - ``POST services/<cluster>``: a JSON list of Service manifests observed in a real cluster of that
   name; the answer is what the cloud controller wants of each
@@ -83,7 +85,14 @@ class Control:
                         world.principals[new.id] = new
                 case "registrations":
                     world.registrations.update(text_map(value))
-                case "caller" | "quota" | "kubeconfigs" | "subscriptions" | "takenNames":
+                case (
+                    "caller"
+                    | "quota"
+                    | "kubeconfigs"
+                    | "extensionChart"
+                    | "subscriptions"
+                    | "takenNames"
+                ):
                     world.settings[key] = value
                 case _:
                     return _wrong(f"unknown setting {key!r}")

@@ -31,6 +31,10 @@ class Verb(StrEnum):
     """The verbs of ``python -m operations``; each reads one request and writes one JSON line."""
 
     SURVEY = "survey"
+    KEEP_NAMESPACE = "keep-namespace"
+    RELEASE_NAMESPACE = "release-namespace"
+    RECORD_AGENT_SETTINGS = "record-agent-settings"
+    RESTART_AGENT = "restart-agent"
     HOLD_PRIVATE_LINK = "hold-private-link"
     AWAIT_PRIVATE_LINK_GONE = "await-private-link-gone"
     AWAIT_PRIVATE_LINK = "await-private-link"

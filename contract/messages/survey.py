@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from pydantic import Field
+
 from contract.messages.base import Message
 from contract.messages.grafana import Owner
 
@@ -62,6 +64,19 @@ class SurveyRequest(Message):
     """Name of the subnet for its addresses, in the network of the cluster; None: the nodes' own."""
     private_endpoint_name: str | None = None
     """The managed private endpoint on the Grafana workspace."""
+    wait: float = 0.0
+    """Seconds to wait for a cluster or a Grafana that is in the middle of an operation."""
+    look_inside: bool = False
+    """Whether to ask the cluster's API server what is in it."""
+    admin: bool = False
+    """Whether to ask it with the administrator's kubeconfig."""
+    list_endpoints: bool = False
+    """Whether to list Grafana's managed private endpoints."""
+    only_own_endpoint: str = ""
+    """What this stack calls its own, by a name that nobody else gives; empty: the stack file says
+    the name."""
+    only_own_link: str = ""
+    """The same of its Private Link Service."""
     chart_registry: str | None = None
     """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
     on_grafana: WantedOnGrafana | None = None
@@ -95,6 +110,8 @@ class PoolFacts(Message):
     max_count: int | None = None
     subnet_id: str = ""
     """ARM id of its nodes' subnet, in a network of the cluster's owner; empty: AKS' own network."""
+    managed_gpu: bool = False
+    """Whether AKS itself manages what its GPUs need (preview)."""
 
 
 class ClusterFacts(Message):
@@ -160,6 +177,45 @@ class ExtensionFacts(Message):
     auto_upgrade: bool = True
 
 
+class DevicePluginFacts(Message):
+    """A DaemonSet that offers GPUs to pods."""
+
+    name: str
+    """With its namespace: ``kube-system/nvidia-device-plugin``."""
+    node_selector: Mapping[str, str] = Field(default_factory=dict)
+    tolerations: tuple[Mapping[str, str], ...] = ()
+    has_affinity: bool = False
+    """Whether it also chooses its nodes in another way."""
+
+
+class InsideFacts(Message):
+    """What the API server of an existing cluster knows."""
+
+    presence: Presence
+    """``FOUND`` where it could be asked."""
+    namespace: bool = False
+    """Whether the agent's namespace is there."""
+    pyroscope_release: bool = False
+    """Whether Helm has a release of Pyroscope's name in it."""
+    private_link_name: str = ""
+    """What the Service of that name calls its Private Link Service."""
+    agent_by_hand: bool = False
+    """Whether an agent is there that no Helm release made (``kubectl gadget deploy``)."""
+    device_plugins: tuple[DevicePluginFacts, ...] = ()
+    gpu_operator: bool = False
+    """Whether NVIDIA's GPU Operator is installed."""
+    policies: tuple[str, ...] = ()
+    """Azure Policy's constraints that deny what the agent's pods need, in its namespace too."""
+
+
+class EndpointFacts(Message):
+    """A managed private endpoint of an existing Grafana."""
+
+    id: str
+    name: str
+    private_link_id: str
+
+
 class GrafanaFacts(Message):
     """An existing Managed Grafana workspace."""
 
@@ -217,6 +273,20 @@ class OnGrafana(Message):
     ``in_the_way``."""
 
 
+class InstalledExtension(Message):
+    """The agent's cluster extension, by whatever name, on an existing cluster."""
+
+    presence: Presence
+    id: str = ""
+    name: str = ""
+    provisioning_state: str = ""
+    message: str = ""
+    """Why its last operation failed, in the service's words."""
+    helm_release: str = ""
+    """The extension's own Helm release, where the reason is that the namespace is not marked for
+    it."""
+
+
 class Survey(Message):
     """The answer of ``survey``: facts only; what they mean is :mod:`infra.preflight`'s."""
 
@@ -229,6 +299,9 @@ class Survey(Message):
     extension: ExtensionFacts = ExtensionFacts(presence=Presence.NOT_ASKED)
     grafana: GrafanaFacts = GrafanaFacts(presence=Presence.NOT_ASKED)
     workspace: WorkspaceFacts = WorkspaceFacts(presence=Presence.NOT_ASKED)
+    inside: InsideFacts = InsideFacts(presence=Presence.NOT_ASKED)
+    endpoints: tuple[EndpointFacts, ...] = ()
+    installed: InstalledExtension = InstalledExtension(presence=Presence.NOT_ASKED)
     other_collection_rules: tuple[str, ...] = ()
     """Ids of the rules, besides this stack's, that bring the cluster's metrics to the workspace."""
     resource_group: Presence = Presence.NOT_ASKED

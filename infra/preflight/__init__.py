@@ -9,7 +9,7 @@ the resources themselves.
 
 from infra.preflight.agent import check_contract
 from infra.preflight.caller import caller_of
-from infra.preflight.checks import Existing, evaluate
+from infra.preflight.checks import Existing, evaluate, operation_in_progress
 from infra.preflight.on_grafana import wanted_on_grafana
 from infra.preflight.request import ClientConfig, survey_request
 
@@ -19,6 +19,7 @@ __all__ = [
     "caller_of",
     "check_contract",
     "evaluate",
+    "operation_in_progress",
     "survey_request",
     "wanted_on_grafana",
 ]

@@ -1,9 +1,10 @@
 """From the facts of a survey to what the program needs to know, or to everything that is wrong."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
-from contract.azure import NOT_REGISTERED
+from contract.azure import NOT_REGISTERED, is_at_rest
 from contract.messages.survey import (
     ClusterFacts,
     GrafanaFacts,
@@ -12,6 +13,7 @@ from contract.messages.survey import (
     SurveyRequest,
     WorkspaceFacts,
 )
+from infra.deployed import EVERYTHING, Own
 from infra.faults import ConfigurationError, Fault
 from infra.preflight.agent import check_agent, installed_agent
 from infra.preflight.automatic import check_automatic
@@ -21,12 +23,14 @@ from infra.preflight.cluster import (
     check_quota,
 )
 from infra.preflight.finding import Finding, Place
+from infra.preflight.gpu_software import check_gpu_software
 from infra.preflight.grafana import (
     check_caller,
     check_collection,
     check_grafana,
     check_workspace,
 )
+from infra.preflight.leftovers import check_leftovers
 from infra.preflight.on_grafana import check_on_grafana
 from infra.preflight.presence import check_complete, check_presence, check_tokens
 from infra.preflight.private_link import (
@@ -35,7 +39,9 @@ from infra.preflight.private_link import (
     check_regions,
     check_visibility,
 )
-from infra.settings import AzureMonitorMetrics, Settings
+from infra.settings import AzureMonitorMetrics, Collect, Settings
+
+T = TypeVar("T", ClusterFacts, GrafanaFacts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,19 +60,36 @@ class Existing:
     azure_monitor_metrics: bool
     """Whether the agent writes to Azure Monitor (``azureMonitor.enabled``); on a cluster that this
     stack makes, also whether the metrics add-on is on."""
+    collects: bool
+    """Whether this stack's own rule brings the cluster's metrics to the workspace."""
     warnings: tuple[str, ...]
     """Sentences on what works less well than it could."""
 
 
-def evaluate(settings: Settings, survey: Survey, request: SurveyRequest) -> Existing:
+def evaluate(
+    settings: Settings,
+    survey: Survey,
+    request: SurveyRequest,
+    deployed: Container[str] = EVERYTHING,
+    *,
+    preview: bool = False,
+) -> Existing:
     """What follows from ``survey``, the answer to ``request``.
+
+    ``deployed`` are the names of what is in this stack's state already. In a ``preview`` nothing is
+    changed, so that an operation in progress is no fault.
 
     Raises:
         ConfigurationError: with everything that does not fit.
     """
     if survey.problem:
         raise ConfigurationError([_no_answer(survey.problem)])
-    findings = list(_findings(settings, survey, request))
+    collects = _collects(settings, survey, deployed)
+    findings = [
+        *_findings(settings, survey, request, collects=collects, preview=preview),
+        *check_leftovers(settings, survey, request, deployed),
+        *check_gpu_software(settings, survey, request, deployed),
+    ]
     faults = [finding for finding in findings if isinstance(finding, Fault)]
     if faults:
         raise ConfigurationError(faults)
@@ -79,31 +102,64 @@ def evaluate(settings: Settings, survey: Survey, request: SurveyRequest) -> Exis
         workspace=survey.workspace if request.workspace_id is not None else None,
         agent_version=installed_agent(settings, survey.extension),
         azure_monitor_metrics=_azure_monitor_metrics(settings, cluster),
+        collects=collects,
         warnings=tuple(finding for finding in findings if isinstance(finding, str)),
     )
 
 
-def _findings(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+def _findings(
+    settings: Settings,
+    survey: Survey,
+    request: SurveyRequest,
+    *,
+    collects: bool,
+    preview: bool,
+) -> Iterator[Finding]:
     yield from _identity(survey, request)
     yield from check_tokens(survey, request)
     yield from _registrations(survey, request)
     yield from _resource_group(settings, survey, request)
-    yield from _cluster(settings, survey, request)
+    yield from _cluster(settings, survey, request, preview=preview)
     yield from check_agent(settings, survey.extension)
-    yield from _grafana(settings, survey, request)
-    yield from _workspace(survey, request)
+    yield from _grafana(settings, survey, request, preview=preview)
+    yield from _workspace(survey, request, collects=collects)
     yield from check_visibility(settings, _subscription(survey, request))
     yield from check_regions(survey, _location(settings, survey))
     yield from check_quota(settings, survey)
     yield from _registry_login(survey, request)
 
 
-def _cluster(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+def operation_in_progress(survey: Survey) -> str:
+    """What an ``up`` waits for before it changes anything, for a person; empty: nothing."""
+    for kind, found in (("cluster", survey.cluster), ("Grafana workspace", survey.grafana)):
+        if is_at_rest(found.provisioning_state) or found.provisioning_state == "Deleting":
+            continue
+        return f"{kind} {found.id.rsplit('/', 1)[-1]}, which is {found.provisioning_state}"
+    return ""
+
+
+def _as_at_rest(found: T, place: Place, *, preview: bool) -> tuple[T, str]:
+    """In a preview: ``found`` without an operation that ends by itself, and a sentence of it."""
+    state = found.provisioning_state
+    if not preview or is_at_rest(state) or state == "Deleting":
+        return found, ""
+    return found.model_copy(update={"provisioning_state": ""}), (
+        f"The {place.kind} {place.name} has an operation in progress ({state}); `pulumi up` waits "
+        "until it has ended."
+    )
+
+
+def _cluster(
+    settings: Settings, survey: Survey, request: SurveyRequest, *, preview: bool
+) -> Iterator[Finding]:
     cluster, existing = survey.cluster, settings.cluster.existing is not None
     place = Place(f"gpuobs:cluster.{_how(existing)}", "cluster", request.cluster_id or "")
     if existing:
         yield from check_presence(place, cluster.presence, cluster.detail, survey)
     if cluster.presence is Presence.FOUND:
+        cluster, warning = _as_at_rest(cluster, place, preview=preview)
+        if warning:
+            yield warning
         yield from check_cluster(settings, place, cluster)
         yield from check_network(settings, place, survey)
         yield from check_automatic(settings, place, cluster)
@@ -115,12 +171,17 @@ def _cluster(settings: Settings, survey: Survey, request: SurveyRequest) -> Iter
     yield from check_private_link(settings, place, survey, request)
 
 
-def _grafana(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+def _grafana(
+    settings: Settings, survey: Survey, request: SurveyRequest, *, preview: bool
+) -> Iterator[Finding]:
     grafana, existing = survey.grafana, settings.grafana.existing is not None
     place = Place(f"gpuobs:grafana.{_how(existing)}", "Grafana workspace", request.grafana_id or "")
     if existing:
         yield from check_presence(place, grafana.presence, grafana.detail, survey)
     if grafana.presence is Presence.FOUND:
+        grafana, warning = _as_at_rest(grafana, place, preview=preview)
+        if warning:
+            yield warning
         yield from check_grafana(settings, place, grafana)
         yield from check_on_grafana(settings, place, survey)
         if existing:
@@ -128,7 +189,7 @@ def _grafana(settings: Settings, survey: Survey, request: SurveyRequest) -> Iter
             yield from check_caller(place, survey, request)
 
 
-def _workspace(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+def _workspace(survey: Survey, request: SurveyRequest, *, collects: bool) -> Iterator[Finding]:
     if request.workspace_id is None:
         return
     workspace = survey.workspace
@@ -143,7 +204,8 @@ def _workspace(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
             place, location=workspace.location, query_endpoint=workspace.query_endpoint
         )
         yield from check_workspace(place, survey)
-        yield from check_collection(place, survey)
+        if collects:
+            yield from check_collection(place, survey)
 
 
 # --- the subscription, the caller, the group ---------------------------------------------------
@@ -251,6 +313,16 @@ def _location(settings: Settings, survey: Survey) -> str:
     if settings.cluster.existing is not None and survey.cluster.location:
         return survey.cluster.location
     return survey.resource_group_location
+
+
+def _collects(settings: Settings, survey: Survey, deployed: Container[str]) -> bool:
+    """Whether this stack makes the rule, or has made it: what it made stays."""
+    workspace = settings.prometheus.azure_monitor_workspace
+    if workspace is None or workspace.collect is Collect.NO:
+        return False
+    if workspace.collect is Collect.YES or Own.COLLECTION_RULE in deployed:
+        return True
+    return not survey.other_collection_rules
 
 
 def _azure_monitor_metrics(settings: Settings, cluster: ClusterFacts | None) -> bool:

@@ -1,12 +1,21 @@
 """What to look up: the existing things that the settings rely on."""
 
+from collections.abc import Container
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from contract import azure
+from contract.choices import ClusterCredentials
 from contract.messages.survey import SurveyRequest
+from infra.deployed import EVERYTHING, Own
 from infra.names import Names
-from infra.settings import DEFAULT_OCI_CHART, ChartSettings, Settings
+from infra.settings import (
+    DEFAULT_OCI_CHART,
+    AzureMonitorWorkspaceSettings,
+    ChartSettings,
+    Collect,
+    Settings,
+)
 
 
 @dataclass(frozen=True)
@@ -18,11 +27,19 @@ class ClientConfig:
     """Of the user or service principal; empty where the provider does not know."""
 
 
-def survey_request(settings: Settings, names: Names, client_config: ClientConfig) -> SurveyRequest:
-    """Which things ``settings`` rely on.
+def survey_request(
+    settings: Settings,
+    names: Names,
+    client_config: ClientConfig,
+    *,
+    deployed: Container[str] = EVERYTHING,
+) -> SurveyRequest:
+    """Which things ``settings`` rely on, and where something may be in the way.
 
     A cluster and a Grafana that the stack creates are asked for as well: after the first update
-    they are there, and can have been stopped, or be of a later version than the settings say.
+    they are there, and can have been stopped, or be of a later version than the settings say. What
+    is in the way is asked for only as long as this stack has not ``deployed`` its own, so that a
+    later preview takes no longer for it.
     """
     subscription = settings.azure.subscription_id or client_config.subscription_id
     own_group = own_resource_group(settings)
@@ -34,7 +51,11 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
     cluster_group = cluster.placed(own_group)
     grafana_group = grafana.placed(own_group)
     group = settings.azure.resource_group
-    asked_cluster = azure.cluster_id(subscription, cluster_group, cluster.named(names.cluster))
+    asked_cluster = azure.cluster_id(
+        cluster.placed_in(subscription), cluster_group, cluster.named(names.cluster)
+    )
+    # The cluster's own group holds what has no other place.
+    own_subscription = subscription if group is not None else cluster.placed_in(subscription)
     return SurveyRequest(
         subscription_id=settings.azure.subscription_id,
         provider_subscription_id=client_config.subscription_id,
@@ -42,19 +63,14 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         namespaces=needed_namespaces(settings),
         cluster_id=asked_cluster,
         extension_id=azure.extension_id(asked_cluster, settings.inspektor_gadget.name),
-        grafana_id=azure.grafana_id(subscription, grafana_group, grafana.named(names.grafana)),
-        workspace_id=None
-        if workspace is None or workspace.existing is None
-        else azure.resource_id(
-            subscription,
-            workspace.existing.resource_group,
-            azure.MONITOR_WORKSPACE,
-            workspace.existing.name,
+        grafana_id=azure.grafana_id(
+            grafana.placed_in(subscription), grafana_group, grafana.named(names.grafana)
         ),
+        workspace_id=_workspace_id(subscription, workspace),
         collection_rule_id=None
-        if workspace is None or workspace.existing is None or not workspace.collect
+        if workspace is None or workspace.existing is None or workspace.collect is Collect.NO
         else azure.resource_id(
-            subscription, own_group, azure.DATA_COLLECTION_RULE, names.data_collection_rule
+            own_subscription, own_group, azure.DATA_COLLECTION_RULE, names.data_collection_rule
         ),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
@@ -63,8 +79,31 @@ def survey_request(settings: Settings, names: Names, client_config: ClientConfig
         private_link_group=settings.pyroscope.private_link.resource_group,
         private_link_subnet=settings.pyroscope.private_link.subnet,
         private_endpoint_name=settings.grafana.private_endpoint.name or names.private_endpoint,
+        look_inside=cluster.existing is not None
+        and any(own not in deployed for own in _MAY_BE_IN_THE_WAY[settings.gpu_pool.enabled]),
+        admin=cluster.credentials is ClusterCredentials.ADMIN,
+        list_endpoints=grafana.existing is not None and Own.PRIVATE_ENDPOINT not in deployed,
+        only_own_endpoint="" if grafana.private_endpoint.name else names.private_endpoint,
+        only_own_link="" if settings.pyroscope.private_link.name else names.private_link,
         chart_registry=_chart_registry(settings.pyroscope.chart),
     )
+
+
+def _workspace_id(subscription: str, workspace: AzureMonitorWorkspaceSettings | None) -> str | None:
+    existing = workspace.existing if workspace is not None else None
+    if existing is None:
+        return None
+    return azure.resource_id(
+        existing.subscription_id or subscription,
+        existing.group,
+        azure.MONITOR_WORKSPACE,
+        existing.resource_name,
+    )
+
+
+_IN_THE_CLUSTER = (Own.NAMESPACE, Own.EXTENSION, Own.RELEASE)
+_MAY_BE_IN_THE_WAY = {False: _IN_THE_CLUSTER, True: (*_IN_THE_CLUSTER, Own.GPU_POOL)}
+"""What to look for in the cluster, by whether there is a GPU pool of the stack's own."""
 
 
 def needed_namespaces(settings: Settings) -> tuple[str, ...]:
@@ -73,7 +112,7 @@ def needed_namespaces(settings: Settings) -> tuple[str, ...]:
     workspace = settings.prometheus.azure_monitor_workspace
     if workspace is not None:
         types.append(azure.MONITOR_WORKSPACE)
-        if workspace.collect:
+        if workspace.collect is not Collect.NO:
             types.append(azure.DATA_COLLECTION_RULE)
     return tuple(map(azure.provider_of, types))
 
@@ -89,4 +128,4 @@ def own_resource_group(settings: Settings) -> str:
     if settings.azure.resource_group is not None:
         return settings.azure.resource_group.name
     # The settings refuse a new cluster without a group.
-    return settings.cluster.existing.resource_group if settings.cluster.existing else ""
+    return settings.cluster.existing.group if settings.cluster.existing else ""

@@ -34,6 +34,7 @@ from infra.settings.inspektor_gadget import AzureMonitorMetrics, InspektorGadget
 from infra.settings.loading import NAMESPACE, load, sections_of
 from infra.settings.prometheus import (
     AzureMonitorWorkspaceSettings,
+    Collect,
     ExistingAzureMonitorWorkspace,
     NewAzureMonitorWorkspace,
     PrometheusSettings,
@@ -57,6 +58,7 @@ __all__ = [
     "AzureSettings",
     "ChartSettings",
     "ClusterSettings",
+    "Collect",
     "DashboardSettings",
     "DataSourceSettings",
     "Disk",

@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from typing import Annotated
 
+from contract.azure import MANAGED_CLUSTER
 from contract.choices import ClusterCredentials
+from infra.settings.existing import ExistingResource
 from infra.settings.section import Group, RuleViolation, Section, Text, exactly_one, one_required
 from infra.settings.types import (
     ClusterName,
@@ -33,13 +35,15 @@ class SystemPool(Section):
     """How many system nodes the cluster is made with; later `az aks nodepool scale` changes it."""
 
 
-class ExistingCluster(Section):
+class ExistingCluster(ExistingResource):
     """An AKS cluster this stack uses and never changes or deletes."""
 
-    name: ClusterName
+    TYPE = MANAGED_CLUSTER
+
+    name: ClusterName | None = None
     """Name of the cluster."""
-    resource_group: ResourceGroupName
-    """Its resource group (not its node resource group)."""
+    resource_group: ResourceGroupName | None = None
+    """Its resource group (not its node resource group), with `name`."""
 
 
 class NewCluster(Section):
@@ -72,12 +76,17 @@ class ClusterSettings(Section):
     def named(self, default: str) -> str:
         """Name of the cluster, where the stack file says none ``default``."""
         if self.existing is not None:
-            return self.existing.name
+            return self.existing.resource_name
         return (self.create.name if self.create is not None else None) or default
 
     def placed(self, default: Group) -> str | Group:
         """Resource group of the cluster; ``default`` where this stack makes it."""
-        return self.existing.resource_group if self.existing is not None else default
+        return self.existing.group if self.existing is not None else default
+
+    def placed_in(self, default: str) -> str:
+        """Subscription of the cluster; ``default`` where the stack file says no other."""
+        existing = self.existing.subscription_id if self.existing is not None else None
+        return existing or default
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing cluster or a new one."""

@@ -7,12 +7,13 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from contract.choices import EvictionPolicy, GpuDriver, OsSku
+from contract.choices import DEVICE_PLUGIN_TAG, EvictionPolicy, GpuDriver, OsSku
 from infra.settings.section import Described, RuleViolation, Section, refuse
 from infra.settings.types import (
     LABEL_KEY_PATTERN,
     DiskSizeGb,
     GpuVmSize,
+    ImageTag,
     LabelValue,
     MaxPods,
     NodeCount,
@@ -116,6 +117,8 @@ class GpuPoolSettings(Section):
     """Most pods a node; default: AKS' own."""
     device_plugin: bool = True
     """Install the NVIDIA device plugin's DaemonSet, without which no pod can ask for a GPU."""
+    device_plugin_tag: ImageTag = DEVICE_PLUGIN_TAG
+    """Release of the device plugin, as its image is tagged."""
 
     @property
     def first_nodes(self) -> int:

@@ -6,7 +6,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from contract.azure import GRAFANA
 from contract.choices import GrafanaRole, PrincipalType
+from infra.settings.existing import ExistingResource
 from infra.settings.section import (
     Described,
     Group,
@@ -18,12 +20,12 @@ from infra.settings.section import (
     refuse,
 )
 from infra.settings.types import (
+    ExistingGrafanaName,
     GrafanaName,
     GrafanaTitle,
     GrafanaUid,
     PrincipalId,
     PrivateEndpointName,
-    ResourceGroupName,
 )
 
 CURRENT_MAJOR_VERSIONS = ("12", "13")
@@ -53,13 +55,13 @@ MajorVersion = Annotated[
 ]
 
 
-class ExistingGrafana(Section):
+class ExistingGrafana(ExistingResource):
     """A Grafana workspace this stack uses and never changes or deletes."""
 
-    name: GrafanaName
+    TYPE = GRAFANA
+
+    name: ExistingGrafanaName | None = None
     """Name of the workspace."""
-    resource_group: ResourceGroupName
-    """Its resource group."""
     private_access: bool = False
     """Its public network access is off, and you run the program inside a network with a private
     endpoint to it."""
@@ -186,12 +188,17 @@ class GrafanaSettings(Section):
     def named(self, default: str) -> str:
         """Name of the workspace, where the stack file says none ``default``."""
         if self.existing is not None:
-            return self.existing.name
+            return self.existing.resource_name
         return (self.create.name if self.create is not None else None) or default
 
     def placed(self, default: Group) -> str | Group:
         """Resource group of the workspace; ``default`` where this stack makes it."""
-        return self.existing.resource_group if self.existing is not None else default
+        return self.existing.group if self.existing is not None else default
+
+    def placed_in(self, default: str) -> str:
+        """Subscription of the workspace; ``default`` where the stack file says no other."""
+        existing = self.existing.subscription_id if self.existing is not None else None
+        return existing or default
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing workspace or a new one; a role once a principal."""

@@ -2,10 +2,13 @@
 
 import re
 from collections.abc import Iterable
+from enum import StrEnum
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, WithJsonSchema
 
+from contract.azure import MONITOR_WORKSPACE
+from infra.settings.existing import ExistingResource
 from infra.settings.section import (
     Described,
     RuleViolation,
@@ -14,7 +17,7 @@ from infra.settings.section import (
     one_required,
     refuse,
 )
-from infra.settings.types import MonitorWorkspaceName, ResourceGroupName
+from infra.settings.types import MonitorWorkspaceName
 
 
 def _plain_url(value: object) -> object:
@@ -44,13 +47,13 @@ PlainUrl = Annotated[
 ]
 
 
-class ExistingAzureMonitorWorkspace(Section):
+class ExistingAzureMonitorWorkspace(ExistingResource):
     """An Azure Monitor workspace this stack uses and never changes or deletes."""
 
-    name: MonitorWorkspaceName
+    TYPE = MONITOR_WORKSPACE
+
+    name: MonitorWorkspaceName | None = None
     """Name of the workspace."""
-    resource_group: ResourceGroupName
-    """Its resource group."""
 
 
 class NewAzureMonitorWorkspace(Section):
@@ -58,6 +61,24 @@ class NewAzureMonitorWorkspace(Section):
 
     name: MonitorWorkspaceName | None = None
     """Name of the workspace; default: derived from the stack."""
+
+
+class Collect(StrEnum):
+    """Whether the stack collects the cluster's metrics."""
+
+    AUTO = "auto"
+    YES = "true"
+    NO = "false"
+
+
+def _switch(value: object) -> object:
+    """YAML reads ``true`` and ``false`` as booleans."""
+    if isinstance(value, bool):
+        return Collect.YES if value else Collect.NO
+    return value
+
+
+_COLLECT_SCHEMA = WithJsonSchema({"enum": ["auto", True, False]})
 
 
 class AzureMonitorWorkspaceSettings(Section):
@@ -69,10 +90,11 @@ class AzureMonitorWorkspaceSettings(Section):
     """A workspace that is there already; it stays when the stack goes."""
     create: NewAzureMonitorWorkspace | None = None
     """A workspace that the stack creates, and deletes with its metrics; `{}` for the defaults."""
-    collect: bool = True
-    """Wire the cluster's collection rules (endpoint, rule, associations) to the workspace. Write
-    `false` where they are wired already, for example by `az aks update
-    --enable-azure-monitor-metrics` with the same workspace: metrics would be taken in twice."""
+    collect: Annotated[Collect, BeforeValidator(_switch), _COLLECT_SCHEMA] = Collect.AUTO
+    """Whether the stack makes the collection rule (endpoint, rule, associations) that brings the
+    cluster's metrics to the workspace. `auto`: it does unless a rule of somebody else's brings them
+    there already, for example that of `az aks update --enable-azure-monitor-metrics`; a rule that
+    the stack has made stays. `true`: in any case. `false`: never."""
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """Either an existing workspace or a new one."""

@@ -8,14 +8,14 @@ from typing import Annotated
 
 from infra.settings.section import AsWritten, Stringified, Text, Whole
 
-_GUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+GUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
 
 # --- Azure in general --------------------------------------------------------------------------
 
 SubscriptionId = Annotated[
     str,
     Text(
-        pattern=_GUID,
+        pattern=GUID,
         rule="a subscription's GUID",
         why="Azure knows a subscription by its id only; a name or a resource id is not found.",
         fix="write what `az account show --query id --output tsv` prints",
@@ -24,7 +24,7 @@ SubscriptionId = Annotated[
 PrincipalId = Annotated[
     str,
     Text(
-        pattern=_GUID,
+        pattern=GUID,
         rule="the object id (a GUID) of a user, group or service principal",
         why="a role assignment to anything else is refused with PrincipalNotFound.",
         fix="write what `az ad group show --group NAME --query id` (or user, sp) prints",
@@ -52,7 +52,7 @@ ResourceGroupName = Annotated[
 SubnetId = Annotated[
     str,
     Text(
-        pattern=rf"/subscriptions/{_GUID}/resourceGroups/[^/]+/providers/Microsoft\.Network"
+        pattern=rf"/subscriptions/{GUID}/resourceGroups/[^/]+/providers/Microsoft\.Network"
         r"/virtualNetworks/[^/]+/subnets/[^/]+",
         rule="a subnet's ARM id: /subscriptions/.../virtualNetworks/NAME/subnets/NAME",
         why="AKS refuses the pool.",
@@ -230,7 +230,7 @@ ImageTag = Annotated[
         pattern=r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}",
         rule="an image's tag: 1 to 128 letters, digits, `_.-`",
         why="the image cannot be pulled.",
-        fix='write the tag alone, in quotes, e.g. "1.15.0"',
+        fix="write the tag alone, in quotes",
     ),
 ]
 Quantity = Annotated[
@@ -255,7 +255,7 @@ PrivateLinkName = Annotated[
 Visibility = Annotated[
     str,
     Text(
-        pattern=rf"\*|{_GUID}",
+        pattern=rf"\*|{GUID}",
         rule="`*` or a subscription's GUID",
         why="anything else, such as a resource id or several ids with commas, silently matches no "
         "subscription.",
@@ -265,7 +265,7 @@ Visibility = Annotated[
 AutoApproval = Annotated[
     str,
     Text(
-        pattern=_GUID,
+        pattern=GUID,
         rule="a subscription's GUID, one per entry",
         why="commas, resource ids and names silently match no subscription, and `*` would let "
         "every Azure customer in.",
@@ -312,6 +312,17 @@ GrafanaName = Annotated[
         fix="write the workspace's name, not its URL or ARM id",
     ),
 ]
+ExistingGrafanaName = Annotated[
+    str,
+    Text(
+        pattern=r"[a-zA-Z][-a-zA-Z0-9]{0,28}[a-zA-Z0-9]",
+        rule="a Grafana workspace's name: 2 to 30 letters, digits, hyphens, a letter first, no "
+        "hyphen last",
+        why="Azure has no workspace of any other name.",
+        fix="write the workspace's name, not its URL or ARM id",
+    ),
+]
+"""Workspaces of before the limit of 23 have up to 30 characters (Azure's REST specification)."""
 PrivateEndpointName = Annotated[
     str,
     Text(

@@ -63,11 +63,11 @@ without that it is ``failed``.
 from dataclasses import dataclass
 
 from simulator.http import Request, Response
-from simulator.kubernetes import state
+from simulator.kubernetes import admission, state
 from simulator.kubernetes.authentication import Refusal, user_of
 from simulator.kubernetes.controllers import Controllers
 from simulator.kubernetes.helm import DEFAULT_TIMEOUT, Helm, HelmError
-from simulator.kubernetes.kinds import KINDS, Kind
+from simulator.kubernetes.kinds import CONSTRAINTS, KINDS, Kind
 from simulator.values import (
     JsonObject,
     as_object,
@@ -162,6 +162,8 @@ class KubernetesService:
                 major, minor = version.split(".")[:2]
                 shown = {"major": major, "minor": minor, "gitVersion": f"v{version}"}
                 return Response(200, shown)
+            case ["apis", "constraints.gatekeeper.sh", "v1beta1"]:
+                return Response(200, _constraint_kinds(objects))
             case ["releases"]:
                 releases = [clone_object(item) for _, item in sorted(objects.releases.items())]
                 return Response(200, releases)
@@ -227,7 +229,12 @@ class KubernetesService:
                 ]
             else:
                 items = objects.of_kind(target.kind.kind, target.namespace or None)
-            listed = [clone_object(item) for item in items]
+            wanted = _selector(request)
+            listed = [
+                clone_object(item)
+                for item in items
+                if wanted.items() <= as_object(dig(item, "metadata", "labels")).items()
+            ]
             body: JsonObject = {
                 "kind": f"{target.kind.kind}List",
                 "apiVersion": target.kind.api_version,
@@ -257,6 +264,10 @@ class KubernetesService:
                 f"the object is a {manifest.get('apiVersion')} {manifest.get('kind')}, the path "
                 f"wants {target.kind.api_version} {target.kind.kind}",
             )
+        if manifest.get("kind") in (admission.POLICY, admission.BINDING):
+            unmodelled = admission.problem(manifest)
+            if unmodelled:
+                raise StatusError(501, "NotImplemented", f"not modelled: {unmodelled}")
         described = state.metadata(manifest)
         described["name"] = target.name
         if target.kind.namespaced:
@@ -314,6 +325,9 @@ class KubernetesService:
                     "Forbidden",
                     f'namespaces "{target.name}" is forbidden: this namespace may not be deleted',
                 )
+            denied = admission.denial(objects, target.name)
+            if denied is not None:
+                raise StatusError(denied[0], "Forbidden", denied[1])
             state.metadata(manifest).setdefault("deletionTimestamp", state.now())
             manifest["status"] = {"phase": "Terminating"}
         else:
@@ -334,6 +348,33 @@ def _admit(cluster: Resource, request: Request, target: _Target) -> None:
             f"'{policy}' with binding '{policy}-binding' denied request: Modification of "
             "resources in managed system namespaces is not allowed",
         )
+
+
+def _constraint_kinds(objects: ClusterState) -> JsonObject:
+    """The kinds of the Azure Policy add-on's constraints, where it is on."""
+    found = [key for key in KINDS if key[0] == CONSTRAINTS]
+    names = [plural for _, plural in found if objects.of_kind(admission.NO_PRIVILEGE)]
+    if not names:
+        raise StatusError(404, "NotFound", "the server could not find the requested resource")
+    resources: list[JsonObject] = [
+        {"name": name, "singularName": name, "namespaced": False, "kind": admission.NO_PRIVILEGE}
+        for name in names
+    ]
+    return {"kind": "APIResourceList", "groupVersion": CONSTRAINTS, "resources": resources}
+
+
+def _selector(request: Request) -> dict[str, object]:
+    """The labels of ``labelSelector``; other ways to select are not modelled."""
+    if "fieldSelector" in request.query:
+        raise StatusError(501, "NotImplemented", "not modelled: fieldSelector")
+    parts = [part for part in request.query.get("labelSelector", "").split(",") if part]
+    wanted: dict[str, object] = {}
+    for part in parts:
+        key, equals, value = part.replace("==", "=").partition("=")
+        if not equals or key.endswith("!"):
+            raise StatusError(501, "NotImplemented", f"not modelled: the selector {part!r}")
+        wanted[key] = value
+    return wanted
 
 
 def _target(path: list[str]) -> _Target:

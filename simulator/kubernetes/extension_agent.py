@@ -1,14 +1,19 @@
 """The agent that carries out cluster extensions: installs and removes Inspektor Gadget.
 
 As for real, it is Helm underneath: what is in its way in the cluster fails the installation with
-Helm's words.
+Helm's words (helm: pkg/action/validate.go), and what its chart carries goes with it, whatever
+``helm.sh/resource-policy`` a live object has (pkg/action/uninstall.go).
+
+Nothing public says whether the extension's chart carries its namespace (the agent's own chart,
+charts/gadget, does not), nor what its release is called (one extension's was called like the
+extension: AML-Kubernetes 162). The world's setting ``extensionChart`` says both.
 """
 
 from typing import Final
 
-from simulator.kubernetes import state
-from simulator.values import JsonObject, as_text, dig, text_map
-from simulator.world import Resource, World
+from simulator.kubernetes import admission, state
+from simulator.values import JsonObject, as_object, as_text, bury, dig, text_map
+from simulator.world import ClusterState, Resource, World
 
 NAMESPACE: Final = "gadget"
 DAEMON_SET: Final = "gadget"
@@ -16,6 +21,10 @@ TRAINS: Final = {"preview": "0.54.1", "stable": "0.53.0"}
 """The version that each release train installs."""
 PINNABLE: Final = ("0.49.0", "0.50.1", "0.51.0", "0.52.0", "0.53.0", "0.54.0", "0.54.1", "0.55.0")
 OWNED: Final = "meta.helm.sh/release-name"
+OWNED_IN: Final = "meta.helm.sh/release-namespace"
+MANAGED: Final = "app.kubernetes.io/managed-by"
+HAS_NAMESPACE: Final = "hasNamespace"
+"""Of an extension: its release holds the namespace."""
 
 
 def version_for(extension: Resource) -> str:
@@ -32,6 +41,16 @@ def namespace_for(extension: Resource) -> str:
     return as_text(dig(extension.properties, "scope", "cluster", "releaseNamespace"), NAMESPACE)
 
 
+def release_of(world: World, extension: Resource) -> str:
+    """The name of an extension's Helm release."""
+    return as_text(_chart(world).get("release")) or extension.name
+
+
+def _chart(world: World) -> JsonObject:
+    """``{"namespace": whether the chart carries it, "release": name of the release}``."""
+    return as_object(world.settings.get("extensionChart"))
+
+
 def cluster_id(extension: Resource) -> str:
     """The cluster (lower case) that an extension belongs to."""
     return extension.key.split("/providers/microsoft.kubernetesconfiguration/")[0]
@@ -45,15 +64,15 @@ def install(world: World, extension: Resource) -> str:
         return "the cluster cannot be reached"
     if not cluster.body.get("identity"):
         return "the extension agent needs a cluster with a managed identity"
-    namespace = namespace_for(extension)
+    namespace, release = namespace_for(extension), release_of(world, extension)
     if state.is_terminating(objects, namespace):
         return (
-            f'release: create: failed to create: secrets "sh.helm.release.v1.{extension.name}.v1" '
+            f'release: create: failed to create: secrets "sh.helm.release.v1.{release}.v1" '
             f"is forbidden: unable to create new content in namespace {namespace} because it is "
             "being terminated"
         )
     present = state.find(objects, "DaemonSet", namespace, DAEMON_SET)
-    if present is not None and _owner(present) != extension.name:
+    if present is not None and _owner(present) != release:
         return (
             f'Unable to continue with install: DaemonSet "{DAEMON_SET}" in namespace "{namespace}" '
             "exists and cannot be imported into the current release: invalid ownership metadata"
@@ -69,16 +88,69 @@ def install(world: World, extension: Resource) -> str:
             f'for name: "gadget" namespace: "{namespace}" from "": no matches for kind '
             '"PodMonitor" in version "azmonitoring.coreos.com/v1" ensure CRDs are installed first'
         )
-    if state.find(objects, "Namespace", "", namespace) is None:
+    if admission.denies_privileged_pods(objects, namespace):
+        return "context deadline exceeded"
+    if _chart(world).get("namespace") is True:
+        if objects.server_url:
+            return "the simulator has no chart with a namespace for a real API server"
+        reason = _take_namespace(objects, namespace, release)
+        if reason:
+            return reason
+        extension.hidden[HAS_NAMESPACE] = True
+    elif state.find(objects, "Namespace", "", namespace) is None:
         state.add(objects, state.namespace_manifest(namespace))
-    state.add(objects, _daemon_set(extension.name, namespace, version_for(extension)))
+    daemon_set = _daemon_set(release, namespace, version_for(extension))
+    if present is not None:
+        # Helm merges: what others wrote into the template stays.
+        added = dig(present, "spec", "template", "metadata", "annotations")
+        if added:
+            bury(daemon_set, added, "spec", "template", "metadata", "annotations")
+    state.add(objects, daemon_set)
     if monitored:
-        state.add(objects, _pod_monitor(extension.name, namespace))
+        state.add(objects, _pod_monitor(release, namespace))
     return ""
 
 
+def _take_namespace(objects: ClusterState, namespace: str, release: str) -> str:
+    """Make the chart's namespace, or take over one that is marked for the release; why not."""
+    present = state.find(objects, "Namespace", "", namespace)
+    if present is None:
+        present = state.add(objects, state.namespace_manifest(namespace))
+        metadata = state.metadata(present)
+        metadata["labels"] = {MANAGED: "Helm"}
+        metadata["annotations"] = {OWNED: release, OWNED_IN: namespace}
+        return ""
+    faults = [
+        *_unlike(present, "label", "labels", MANAGED, "Helm"),
+        *_unlike(present, "annotation", "annotations", OWNED, release),
+        *_unlike(present, "annotation", "annotations", OWNED_IN, namespace),
+    ]
+    if not faults:
+        return ""
+    return (
+        f'Unable to continue with install: Namespace "{namespace}" in namespace "" exists and '
+        "cannot be imported into the current release: invalid ownership metadata; "
+        + "; ".join(faults)
+    )
+
+
+def _unlike(manifest: JsonObject, word: str, holder: str, key: str, wanted: str) -> list[str]:
+    """Helm's words for a label or annotation that is not as ``wanted``."""
+    found = dig(manifest, "metadata", holder, key)
+    if found == wanted:
+        return []
+    if found is None:
+        return [f'{word} validation error: missing key "{key}": must be set to "{wanted}"']
+    return [
+        f'{word} validation error: key "{key}" must equal "{wanted}": current value is "{found}"'
+    ]
+
+
 def uninstall(world: World, extension: Resource) -> str:
-    """Remove what was installed (the namespace stays); empty if it worked, else the reason."""
+    """Remove what was installed; empty if it worked, else the reason.
+
+    The namespace stays, unless the chart carried it.
+    """
     objects = world.clusters.get(cluster_id(extension))
     if objects is None:
         return ""
@@ -88,9 +160,17 @@ def uninstall(world: World, extension: Resource) -> str:
             f"uninstallation did not complete: namespace {namespace} is being terminated and still "
             "holds the extension"
         )
+    release = release_of(world, extension)
     for manifest in list(objects.objects.values()):
-        if state.namespace_of(manifest) == namespace and _owner(manifest) == extension.name:
+        if state.namespace_of(manifest) == namespace and _owner(manifest) == release:
             state.remove(objects, manifest)
+    held = state.find(objects, "Namespace", "", namespace)
+    if extension.hidden.get(HAS_NAMESPACE) is True and held is not None:
+        if admission.denial(objects, namespace) is not None:
+            # Helm logs why, and says no more than this.
+            return f"failed to delete release: {release}"
+        state.metadata(held).setdefault("deletionTimestamp", state.now())
+        held["status"] = {"phase": "Terminating"}
     return ""
 
 
@@ -115,7 +195,7 @@ def _daemon_set(release: str, namespace: str, version: str) -> JsonObject:
             "name": DAEMON_SET,
             "namespace": namespace,
             "labels": labels,
-            "annotations": {OWNED: release, "meta.helm.sh/release-namespace": namespace},
+            "annotations": {OWNED: release, OWNED_IN: namespace},
         },
         "spec": {
             "selector": {"matchLabels": labels},
@@ -143,7 +223,7 @@ def _pod_monitor(release: str, namespace: str) -> JsonObject:
         "metadata": {
             "name": "gadget",
             "namespace": namespace,
-            "annotations": {OWNED: release, "meta.helm.sh/release-namespace": namespace},
+            "annotations": {OWNED: release, OWNED_IN: namespace},
         },
         "spec": {
             "selector": {"matchLabels": {"k8s-app": "gadget"}},

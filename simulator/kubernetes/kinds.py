@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
+from simulator.kubernetes import admission
+
 
 @dataclass(frozen=True)
 class Kind:
@@ -13,6 +15,9 @@ class Kind:
     namespaced: bool = True
 
 
+CONSTRAINTS: Final = "constraints.gatekeeper.sh/v1beta1"
+EXTENSIONS: Final = "apiextensions.k8s.io/v1"
+ADMISSION: Final = "admissionregistration.k8s.io/v1"
 KINDS: Final = {
     ("v1", "namespaces"): Kind("v1", "Namespace", False),
     ("v1", "services"): Kind("v1", "Service"),
@@ -28,4 +33,8 @@ KINDS: Final = {
     ("batch/v1", "jobs"): Kind("batch/v1", "Job"),
     ("policy/v1", "poddisruptionbudgets"): Kind("policy/v1", "PodDisruptionBudget"),
     ("azmonitoring.coreos.com/v1", "podmonitors"): Kind("azmonitoring.coreos.com/v1", "PodMonitor"),
+    (CONSTRAINTS, "k8sazurev2noprivilege"): Kind(CONSTRAINTS, admission.NO_PRIVILEGE, False),
+    (EXTENSIONS, "customresourcedefinitions"): Kind(EXTENSIONS, "CustomResourceDefinition", False),
+    (ADMISSION, "validatingadmissionpolicies"): Kind(ADMISSION, admission.POLICY, False),
+    (ADMISSION, "validatingadmissionpolicybindings"): Kind(ADMISSION, admission.BINDING, False),
 }

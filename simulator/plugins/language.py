@@ -154,7 +154,7 @@ class LanguageHost(language_pb2_grpc.LanguageRuntimeServicer):
             return language_pb2.RunResponse(bail=True)
         if child.returncode != 0:
             return language_pb2.RunResponse(
-                error=f"Program exited with non-zero exit code: {child.returncode}"
+                error=f"program exited with non-zero exit code: {child.returncode}"
             )
         return language_pb2.RunResponse()
 

@@ -72,8 +72,10 @@ def test_a_namespace_that_is_said_to_exist_and_does_not_is_reported_by_the_previ
 
 def test_a_namespace_that_exists_is_refused_by_name(life: Life) -> None:
     assert not life.refused.ok
-    assert "inspektor-gadget-namespace" in life.refused.output
-    assert '"gadget" already exists' in life.refused.output
+    message = life.refused.diagnostics[0]
+    assert "namespace gadget of cluster aks-dev" in message
+    assert "exists already" in message
+    assert "createNamespace: false" in message
     assert "+ inspektor-gadget-extension" not in order(life.refused)
 
 

@@ -113,10 +113,10 @@ FALSE_WORLDS: Mapping[str, FalseWorld] = {
     "collection-rules-can-be-read": patched(
         "arm", "/dataCollectionRuleAssociations", {"value": []}
     ),
-    "extension-uses-existing-namespace": patched(
+    "extension-release-is-named-like-it": patched(
         "kubernetes",
-        _NAMESPACE,
-        {"metadata": {"annotations": {"meta.helm.sh/release-name": "inspektor-gadget"}}},
+        "/daemonsets/gadget",
+        {"metadata": {"annotations": {"meta.helm.sh/release-name": "azure-gadget"}}},
     ),
     "extension-leaves-its-namespace": refused("kubernetes", "GET", _NAMESPACE, 404),
     "extension-is-updated-in-place": patched(

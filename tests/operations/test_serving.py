@@ -143,18 +143,26 @@ def test_what_it_cannot_answer_is_an_error_in_words_and_not_its_end(
         assert process.survey().cluster.presence is Presence.FOUND
 
 
-def test_letters_beyond_ascii_pass_whatever_the_locale(azure: Azure) -> None:
-    with served(azure, LC_ALL="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0") as process:
+LOCALES = [{"LC_ALL": "C"}, {"PYTHONIOENCODING": "gbk"}, {"PYTHONIOENCODING": "cp1252"}]
+NO_UTF8 = {"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_letters_beyond_ascii_pass_whatever_the_locale(
+    azure: Azure, locale: dict[str, str]
+) -> None:
+    with served(azure, **locale, **NO_UTF8) as process:
         reply = process.ask(Verb.SURVEY, {"größe": "日本"})
         assert "größe" in reply.error
 
 
-def test_a_verb_by_itself_reads_and_writes_utf8_whatever_the_locale() -> None:
+@pytest.mark.parametrize("locale", LOCALES)
+def test_a_verb_by_itself_reads_and_writes_utf8_whatever_the_locale(locale: dict[str, str]) -> None:
     request = {"id": "x", "namespace": "grün", "release": "r"}
     run = subprocess.run(
         [sys.executable, "-m", "operations", "hold-private-link"],
         cwd=ROOT,
-        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        env={**os.environ, **locale, **NO_UTF8},
         input=json.dumps(request, ensure_ascii=False).encode(),
         capture_output=True,
         check=True,

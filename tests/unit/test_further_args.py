@@ -76,7 +76,7 @@ ARGS: dict[str, Any] = {
         driver=GpuDriver.INSTALL,
         device_plugin=True,
     ),
-    "DevicePluginArgs": DevicePluginArgs(pool_name="gpu", taints=[], sliced=False),
+    "DevicePluginArgs": DevicePluginArgs(pool_name="gpu", taints=[], tag="v0.19.3", sliced=False),
     "ManagedPrometheusArgs": ManagedPrometheusArgs(
         resource_group_name="rg",
         location="westeurope",
@@ -91,6 +91,7 @@ ARGS: dict[str, Any] = {
         ),
     ),
     "InspektorGadgetArgs": InspektorGadgetArgs(
+        cluster_id="/c",
         cluster_name="aks",
         resource_group_name="rg",
         extension_name="gadget",
@@ -99,6 +100,7 @@ ARGS: dict[str, Any] = {
         azure_monitor_metrics=True,
         settings={},
         create_namespace=True,
+        credentials=ClusterCredentials.USER,
     ),
     "PyroscopeArgs": PyroscopeArgs(
         namespace="gadget",

@@ -14,7 +14,7 @@ from components.gpu_node_pool import (
     GpuNodePoolArgs,
     SpotArgs,
 )
-from contract.choices import EvictionPolicy, GpuDriver, OsSku
+from contract.choices import DEVICE_PLUGIN_TAG, EvictionPolicy, GpuDriver, OsSku
 from tests.unit.recording import Recorded, record
 
 POOL = "azure-native:containerservice:AgentPool"
@@ -163,9 +163,13 @@ def test_every_taint_has_its_toleration(taint: str, toleration: dict[str, str]) 
 
 def test_the_device_plugins_image_is_one_version() -> None:
     (container,) = pod_of(deploy())["containers"]
-    assert container["image"] == IMAGE
-    assert IMAGE.rpartition(":")[2].startswith("v0.")
+    assert container["image"] == f"{IMAGE}:{DEVICE_PLUGIN_TAG}"
     assert "args" not in container
+
+
+def test_the_device_plugins_release_is_a_choice() -> None:
+    (container,) = pod_of(deploy(device_plugin_tag="v0.17.4"))["containers"]
+    assert container["image"] == f"{IMAGE}:v0.17.4"
 
 
 def test_slices_are_advertised_as_gpus() -> None:

@@ -8,12 +8,16 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components.inspektor_gadget import InspektorGadget, InspektorGadgetArgs
+from contract.choices import ClusterCredentials
+from contract.messages.agent import AgentRequest
+from contract.messages.namespace import NamespaceRequest
 from tests.unit import answers
 from tests.unit.recording import Recorded, record
 
 EXTENSION = "azure-native:kubernetesconfiguration:Extension"
 NAMESPACE = "kubernetes:core/v1:Namespace"
 ARGS = InspektorGadgetArgs(
+    cluster_id=answers.CLUSTER_ID,
     cluster_name="aks-dev",
     resource_group_name="rg-dev",
     extension_name="inspektor-gadget",
@@ -22,6 +26,7 @@ ARGS = InspektorGadgetArgs(
     azure_monitor_metrics=True,
     settings={"inspektor-gadget.config.daemonLogLevel": "debug"},
     create_namespace=True,
+    credentials=ClusterCredentials.USER,
 )
 
 
@@ -89,6 +94,46 @@ def test_the_namespace_is_this_stacks_only_if_it_makes_it() -> None:
     assert found.of_type(NAMESPACE) == []
     assert found.reads == {"agent-namespace": "gadget"}
     assert found.outputs["agent"]["namespace"] == "gadget"
+
+
+@pytest.mark.parametrize(
+    ("changes", "release"),
+    [
+        ({}, "inspektor-gadget"),
+        ({"extension_name": "agent"}, "agent"),
+        ({"helm_release": "azure-gadget"}, "azure-gadget"),
+        ({"create_namespace": False}, None),
+    ],
+)
+def test_the_namespace_is_kept_before_the_extension_and_marked_only_where_it_is_ours(
+    changes: dict[str, Any], release: str | None
+) -> None:
+    recorded = deploy(**changes)
+    kept = recorded.named("agent-namespace-protection")
+    assert kept.inputs["create"] == "sh operations/run keep-namespace"
+    assert kept.inputs["delete"] == "sh operations/run release-namespace"
+    request = NamespaceRequest.model_validate_json(kept.inputs["stdin"])
+    assert (request.namespace, request.service) == ("gadget", "pyroscope")
+    assert (request.cluster_id, request.admin) == (answers.CLUSTER_ID, False)
+    assert request.release == release
+    assert "agent-namespace-protection" in recorded.only(EXTENSION).depends_on
+
+
+def test_changed_settings_restart_the_agent_and_nothing_else_does() -> None:
+    command = deploy().named("agent-settings")
+    assert command.inputs["create"] == "sh operations/run record-agent-settings"
+    assert command.inputs["update"] == "sh operations/run restart-agent"
+    assert "agent-extension" in command.depends_on
+    request = AgentRequest.model_validate_json(command.inputs["stdin"])
+    assert request.settings == ARGS.settings
+    assert (request.namespace, request.daemon_set) == ("gadget", "gadget")
+    same = deploy(version="0.53.1", auto_upgrade=False, azure_monitor_metrics=False)
+    assert same.named("agent-settings").inputs["stdin"] == command.inputs["stdin"]
+
+
+def test_the_administrators_kubeconfig_keeps_it_where_that_is_asked_for() -> None:
+    kept = deploy(credentials=ClusterCredentials.ADMIN).named("agent-namespace-protection")
+    assert NamespaceRequest.model_validate_json(kept.inputs["stdin"]).admin
 
 
 def test_the_installed_version_is_answered() -> None:

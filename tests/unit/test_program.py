@@ -18,6 +18,7 @@ from contract.messages.base import Message, Verb, command_line
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
 from contract.messages.serving import Question, Reply
 from contract.messages.signal import SignalRequest
+from infra.deployed import Own
 from infra.start import deploy
 from tests.unit import answers
 from tests.unit.recording import Recorded, RefusedError, Secret, record
@@ -78,6 +79,11 @@ def sandbox(*, preview: bool = False) -> Recorded:
 
 def request_of(recorded: Recorded, name: str) -> Mapping[str, Any]:
     return cast("Mapping[str, Any]", json.loads(recorded.named(name).inputs["stdin"]))
+
+
+def test_what_others_may_have_made_is_known_by_the_names_that_the_program_gives() -> None:
+    names = {*dev().names, *sandbox().names, *dev().reads}
+    assert {own.value for own in Own} <= names
 
 
 # --- an existing cluster, Grafana and workspace ------------------------------------------------
@@ -414,7 +420,7 @@ def test_a_former_spelling_is_a_warning_that_names_the_new_one(
 def test_no_command_holds_anything_of_one_machine_or_anything_that_expires() -> None:
     for recorded in (dev(), sandbox()):
         commands = recorded.of_type("command:local:Command")
-        assert len(commands) == 6
+        assert len(commands) == 8
         for command in commands:
             text = json.dumps(dict(command.inputs))
             assert command.inputs["create"].startswith("sh operations/run ")

@@ -21,6 +21,8 @@ DELETE_TIMEOUT_SECONDS: Final = 600.0
 READY_TIMEOUT_SECONDS: Final = 600.0
 AUTONAMED: Final = "pulumi.com/autonamed"
 RANDOM: Final = "bcdfghjklmnpqrstvwxz2456789"
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+PULUMI: Final = "pulumi"
 SERVER_SIDE_APPLY: Final = "application/apply-patch+yaml"
 
 
@@ -71,8 +73,20 @@ DAEMON_SET: Final = Kind(
 KINDS: Final = {kind.pulumi_type: kind for kind in (NAMESPACE, DAEMON_SET)}
 
 
-def check(kind: Kind, urn: Urn, olds: Object, news: Object, default_namespace: str) -> Checked:
-    """Name and namespace by default; kind and version as the type says."""
+def check(
+    kind: Kind,
+    urn: Urn,
+    olds: Object,
+    news: Object,
+    default_namespace: str,
+    *,
+    client_side: bool,
+) -> Checked:
+    """Name and namespace by default; kind and version as the type says.
+
+    Without server-side apply (``client_side``) a new object is labelled as Pulumi's, over whatever
+    the program says; one that exists is labelled where it was (provider.go: Check).
+    """
     inputs: Object = {**news, "apiVersion": kind.api_version, "kind": kind.kind}
     metadata = dict(as_object(inputs.get("metadata")))
     if has_unknowns(inputs.get("metadata")) and not metadata:
@@ -85,6 +99,9 @@ def check(kind: Kind, urn: Urn, olds: Object, news: Object, default_namespace: s
         metadata["annotations"] = {**as_object(metadata.get("annotations")), AUTONAMED: "true"}
     if kind.namespaced:
         metadata.setdefault("namespace", default_namespace)
+    before = as_object(as_object(olds.get("metadata")).get("labels"))
+    if (before.get(MANAGED_BY) == PULUMI) if olds else client_side:
+        metadata["labels"] = {**as_object(metadata.get("labels")), MANAGED_BY: PULUMI}
     inputs["metadata"] = metadata
     return Checked(inputs)
 

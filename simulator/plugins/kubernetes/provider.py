@@ -134,7 +134,14 @@ class KubernetesProvider(Provider):
     def check(self, urn: Urn, olds: Object, news: Object, seed: bytes) -> Checked:
         if urn.type == RELEASE:
             return releases.check(urn.name, olds, news, self._default_namespace)
-        return objects.check(_kind(urn), urn, olds, news, self._default_namespace)
+        return objects.check(
+            _kind(urn),
+            urn,
+            olds,
+            news,
+            self._default_namespace,
+            client_side=not _flag(self._arguments.get("enableServerSideApply"), default=True),
+        )
 
     @override
     def diff(

@@ -7,29 +7,31 @@ from tests.live.check import Phase, Section, Verdict, check, fails, verdict
 from tests.live.checks.cluster import changed
 from tests.live.world import EXTENSION, NAMESPACE, World
 
+DAEMON_SET = "/apis/apps/v1/namespaces/gadget/daemonsets/gadget"
 _EXTENSION_NAME = "inspektor-gadget-extension"
 
 
 @check(
-    "extension-uses-existing-namespace",
+    "extension-release-is-named-like-it",
     Section.AGENT,
     Phase.DEPLOYED,
-    assumption="The extension installs into a namespace `gadget` that exists (its chart makes "
-    "none; its public instructions create a pull secret there first)",
-    otherwise="the install fails with `invalid ownership metadata`; the error's innermost reason "
-    "is shown",
-    by_hand="first `pulumi up`; `az k8s-extension show`",
+    assumption="The extension installs into a namespace `gadget` that exists and is marked for its "
+    "Helm release, whether its chart carries the namespace or not; the release is named like the "
+    "extension (as another extension's: AML-Kubernetes 162)",
+    otherwise="the install fails with `invalid ownership metadata` and the release's name; the "
+    "next `pulumi up` marks the namespace for that name and goes on",
+    by_hand="`kubectl get daemonset --namespace gadget gadget --output yaml`: the annotation "
+    "`meta.helm.sh/release-name`",
 )
-def existing_namespace(world: World) -> Verdict:
-    """The extension has succeeded, and the namespace is still the stack's, not the chart's."""
-    properties = world.arm.get(world.id_of(EXTENSION)).get("properties")
-    state = as_text(dig(properties, "provisioningState"))
-    namespace = world.kubernetes().call("GET", NAMESPACE)
-    owner = as_text(dig(namespace.body, "metadata", "annotations", "meta.helm.sh/release-name"))
-    whose = f"the release {owner}" if owner else "no release"
+def release_name(world: World) -> Verdict:
+    """The extension has succeeded, and the agent belongs to the release that was foreseen."""
+    extension = world.arm.get(world.id_of(EXTENSION))
+    state = as_text(dig(extension, "properties", "provisioningState"))
+    agent = world.kubernetes().call("GET", DAEMON_SET)
+    owner = as_text(dig(agent.body, "metadata", "annotations", "meta.helm.sh/release-name"))
     return verdict(
-        state == "Succeeded" and namespace.ok and not owner,
-        f"the extension is {state}; the namespace belongs to {whose}",
+        state == "Succeeded" and owner == extension.get("name"),
+        f"the extension is {state}; the agent belongs to the release {owner or 'of nobody'}",
     )
 
 
@@ -51,7 +53,8 @@ def without_agent(world: World) -> Outcome:
     Section.AGENT,
     Phase.REMOVED,
     assumption="Deleting the extension leaves the namespace; this stack deletes it last",
-    otherwise="gone already counts as deleted",
+    otherwise="gone already counts as deleted; while Pyroscope is in it, a "
+    "ValidatingAdmissionPolicy keeps it",
     by_hand="`pulumi destroy`, then `kubectl get namespace gadget`",
 )
 def namespace_stays(world: World) -> Verdict:
@@ -111,4 +114,4 @@ def one_encoding(world: World) -> Verdict:
     return verdict(ok, saw)
 
 
-CHECKS = (existing_namespace, namespace_stays, updated_in_place, one_encoding)
+CHECKS = (release_name, namespace_stays, updated_in_place, one_encoding)

@@ -147,8 +147,8 @@ def metrics_arrive(world: World) -> Verdict:
     Section.CLUSTER,
     Phase.DEPLOYED,
     assumption="A rule that somebody else made from the cluster to the workspace can be read, so "
-    "that a second one is warned of (metrics taken in twice)",
-    otherwise="no warning: write `collect: false`",
+    "that no second one is made (metrics taken in twice)",
+    otherwise="a second one is made: write `collect: false`",
     by_hand="`az monitor data-collection rule association list --resource <cluster id>`",
 )
 def collection_rules(world: World) -> Verdict:

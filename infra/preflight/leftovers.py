@@ -1,0 +1,152 @@
+"""What is in the way of a first ``up``: the manual procedure's work, another stack's, a person's.
+
+A deployment would meet one conflict after another, late, with the GPU nodes paid for. Here all of
+them are found at once, in the order in which they are cleared away, and each says how: deleted, or
+taken over. What is in this stack's own state is never in its way, nor what carries a name that only
+this stack gives: that is from a run that was killed, and Pulumi says so.
+"""
+
+import shlex
+from collections.abc import Container, Iterator
+
+from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
+from contract.azure import (
+    EXTENSION_API,
+    GRAFANA_API,
+    MANAGED_CLUSTER_API,
+    PRIVATE_LINK_SERVICE,
+    group_id,
+)
+from contract.messages.survey import EndpointFacts, Presence, Survey, SurveyRequest
+from infra.deployed import Own
+from infra.faults import Fault
+from infra.preflight.finding import Finding, Place
+from infra.settings import Settings
+
+
+def check_leftovers(
+    settings: Settings, survey: Survey, request: SurveyRequest, deployed: Container[str]
+) -> Iterator[Finding]:
+    """Each thing that is in the way of what is not ``deployed`` yet."""
+    if settings.cluster.existing is None or survey.cluster.presence is not Presence.FOUND:
+        return
+    cluster = Place("gpuobs:cluster.existing", "cluster", request.cluster_id or "")
+    yield from _private_endpoints(settings, survey, request, deployed)
+    yield from _release(survey, request, cluster, deployed)
+    yield from _extension(survey, cluster, deployed)
+    yield from _namespace(settings, survey, cluster, deployed)
+    yield from _gpu_pool(settings, survey, cluster, deployed)
+
+
+def _private_endpoints(
+    settings: Settings, survey: Survey, request: SurveyRequest, deployed: Container[str]
+) -> Iterator[Finding]:
+    if Own.PRIVATE_ENDPOINT in deployed:
+        return
+    nodes = group_id((request.cluster_id or "").split("/")[2], survey.cluster.node_resource_group)
+    here = f"{nodes}/providers/{PRIVATE_LINK_SERVICE}/".lower()
+    for endpoint in survey.endpoints:
+        if endpoint.name == request.only_own_endpoint:
+            continue
+        if endpoint.private_link_id.lower().startswith(here):
+            yield _endpoint(
+                endpoint, "leads to this cluster already, by hand or from another stack"
+            )
+        elif endpoint.name == settings.grafana.private_endpoint.name:
+            yield _endpoint(endpoint, "has the name of this stack's own")
+
+
+def _endpoint(endpoint: EndpointFacts, rule: str) -> Fault:
+    return Fault(
+        path=f"managed private endpoint {endpoint.name} of Grafana",
+        rule=rule,
+        why="Grafana needs one endpoint to Pyroscope, and this stack makes and approves its own.",
+        fix=f"delete it first: az resource delete --ids {endpoint.id} --api-version {GRAFANA_API}",
+    )
+
+
+def _release(
+    survey: Survey, request: SurveyRequest, cluster: Place, deployed: Container[str]
+) -> Iterator[Finding]:
+    link = survey.inside.private_link_name
+    if not survey.inside.pyroscope_release or Own.RELEASE in deployed:
+        return
+    if link and link == request.only_own_link:
+        return
+    yield Fault(
+        path=f"Helm release {PYROSCOPE_SERVICE} in namespace {NAMESPACE} of cluster {cluster.name}",
+        rule="is there already" + (f", with the Private Link Service {link}" if link else ""),
+        why="the agent sends to one Service of that name; Helm refuses a second release of it.",
+        fix="remove it after its endpoint (its profiles go with it): "
+        + in_cluster(cluster, f"helm uninstall {PYROSCOPE_SERVICE} --namespace {NAMESPACE}"),
+    )
+
+
+def _extension(survey: Survey, cluster: Place, deployed: Container[str]) -> Iterator[Finding]:
+    found = survey.installed
+    if found.presence is Presence.FOUND and Own.EXTENSION not in deployed:
+        yield Fault(
+            path=f"extension {found.name} of cluster {cluster.name}",
+            rule="is installed already, by hand or from another stack",
+            why="a cluster has one extension of the agent's type, and Azure's provider does not "
+            "create what exists.",
+            fix="delete it; this stack installs it again: az resource delete --ids "
+            f"{found.id} --api-version {EXTENSION_API}",
+        )
+    elif found.provisioning_state == "Failed" and Own.EXTENSION in deployed:
+        said = f": {found.message}" if found.message else ""
+        yield (
+            f"The extension {found.name} of cluster {cluster.name} is Failed, and the agent may "
+            f"not run{said}. docs/users/operating.md says what helps."
+        )
+    elif survey.inside.agent_by_hand and Own.EXTENSION not in deployed:
+        yield Fault(
+            path=f"Inspektor Gadget in namespace {NAMESPACE} of cluster {cluster.name}",
+            rule="is installed without the extension",
+            why="the extension's install fails on the objects that are there.",
+            fix="remove it with the program that installed it (kubectl gadget undeploy), or: "
+            + in_cluster(cluster, f"kubectl delete namespace {NAMESPACE}"),
+        )
+
+
+def _namespace(
+    settings: Settings, survey: Survey, cluster: Place, deployed: Container[str]
+) -> Iterator[Finding]:
+    if (
+        not settings.cluster.create_namespace
+        or not survey.inside.namespace
+        or Own.NAMESPACE in deployed
+    ):
+        return
+    yield Fault(
+        path=f"namespace {NAMESPACE} of cluster {cluster.name}",
+        rule="exists already",
+        why="this stack would delete it at its end, with whatever somebody else has in it.",
+        fix="take it over as it is, so that it stays at the end: write gpuobs:cluster: "
+        "{ createNamespace: false }; or delete it after release and extension: "
+        + in_cluster(cluster, f"kubectl delete namespace {NAMESPACE}"),
+    )
+
+
+def _gpu_pool(
+    settings: Settings, survey: Survey, cluster: Place, deployed: Container[str]
+) -> Iterator[Finding]:
+    pool = settings.gpu_pool
+    if not pool.enabled or Own.GPU_POOL in deployed:
+        return
+    if pool.name in {found.name for found in survey.cluster.pools}:
+        yield Fault(
+            path=f"gpuobs:gpuPool.name (pool {pool.name} of cluster {cluster.name})",
+            rule="there is a pool of that name already",
+            why="this stack makes a pool of its own, and Azure's provider does not create what "
+            "exists.",
+            fix="use the one that is there: write gpuobs:gpuPool: { enabled: false }; or choose "
+            "another name; or, if an interrupted run of this stack has left it, delete it: "
+            f"az resource delete --ids {cluster.id}/agentPools/{pool.name} "
+            f"--api-version {MANAGED_CLUSTER_API}",
+        )
+
+
+def in_cluster(cluster: Place, command: str) -> str:
+    """The line that runs ``command`` in the cluster, without kubectl or Helm on this machine."""
+    return f"az aks command invoke {cluster.options} --command {shlex.quote(command)}"

@@ -1,0 +1,141 @@
+"""What is in a cluster already, as its API server says: for the survey.
+
+Facts only, and whatever could not be read is left out: a cluster whose API server does not answer
+from here is surveyed as one that could not be looked into.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from contract.agent import AGENT_DAEMON_SET, NAMESPACE, PYROSCOPE_SERVICE
+from contract.json import Document, as_object, as_text
+from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence
+from operations.errors import OperationError
+from operations.kubernetes import Kubernetes
+from operations.namespace import RELEASE_NAME
+from operations.session import Session
+
+_PLUGIN_IMAGE = "k8s-device-plugin"
+"""Part of the name of NVIDIA's image, in NVIDIA's registry, Microsoft's and mirrors of them."""
+_OPERATOR_DEFINITION = "clusterpolicies.nvidia.com"
+"""The GPU Operator's own kind (its chart: deployments/gpu-operator/crds)."""
+_LINK_NAME = "service.beta.kubernetes.io/azure-pls-name"
+
+_CONSTRAINTS = "/apis/constraints.gatekeeper.sh/v1beta1"
+_NEEDED = ("noprivilege", "blockhostnamespace", "hostfilesystem", "allowedcapabilities")
+"""Parts of the names of Azure Policy's constraint templates on what the agent's pods are."""
+
+T = TypeVar("T")
+
+
+def look_inside(session: Session, cluster_id: str, *, admin: bool) -> InsideFacts:
+    """The facts; ``UNREACHABLE`` where the API server does not answer, or refuses."""
+    try:
+        api = Kubernetes(session, cluster_id, admin=admin)
+        namespace = api.find(f"/api/v1/namespaces/{NAMESPACE}", "look up the namespace")
+    except OperationError:
+        return InsideFacts(presence=Presence.UNREACHABLE)
+    with ThreadPoolExecutor(4) as pool:
+        plugins = pool.submit(_device_plugins, api)
+        operator = pool.submit(_has_operator, api)
+        policies = pool.submit(_denying_policies, api)
+        if namespace is None:
+            release, link, by_hand = False, "", False
+        else:
+            release, link, by_hand = _has_release(api), _link_name(api), _agent_by_hand(api)
+        return InsideFacts(
+            presence=Presence.FOUND,
+            namespace=namespace is not None,
+            pyroscope_release=release,
+            private_link_name=link,
+            agent_by_hand=by_hand,
+            device_plugins=plugins.result(),
+            gpu_operator=operator.result(),
+            policies=policies.result(),
+        )
+
+
+def _unless_refused(probe: Callable[[], T], otherwise: T) -> T:
+    try:
+        return probe()
+    except OperationError:
+        return otherwise
+
+
+def _has_release(api: Kubernetes) -> bool:
+    """Whether Helm keeps a record of the release."""
+    selector = f"owner=helm,name={PYROSCOPE_SERVICE}"
+
+    def probe() -> bool:
+        found = api.get(
+            f"/api/v1/namespaces/{NAMESPACE}/secrets", "look for releases", labelSelector=selector
+        )
+        return any(True for _ in found.children("items"))
+
+    return _unless_refused(probe, otherwise=False)
+
+
+def _link_name(api: Kubernetes) -> str:
+    path = f"/api/v1/namespaces/{NAMESPACE}/services/{PYROSCOPE_SERVICE}"
+    service = _unless_refused(lambda: api.find(path, "look up Pyroscope's Service"), None)
+    return service.text("metadata", "annotations", _LINK_NAME) if service else ""
+
+
+def _agent_by_hand(api: Kubernetes) -> bool:
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/{AGENT_DAEMON_SET}"
+    agent = _unless_refused(lambda: api.find(path, "look up the agent"), None)
+    return agent is not None and not agent.text("metadata", "annotations", RELEASE_NAME)
+
+
+def _device_plugins(api: Kubernetes) -> tuple[DevicePluginFacts, ...]:
+    def probe() -> Iterable[Document]:
+        return api.get("/apis/apps/v1/daemonsets", "list the DaemonSets").children("items")
+
+    return tuple(
+        _device_plugin(one)
+        for one in _unless_refused(probe, ())
+        if any(
+            _PLUGIN_IMAGE in container.text("image")
+            for container in one.children("spec", "template", "spec", "containers")
+        )
+    )
+
+
+def _device_plugin(daemon_set: Document) -> DevicePluginFacts:
+    metadata, pod = daemon_set.child("metadata"), daemon_set.child("spec", "template", "spec")
+    return DevicePluginFacts(
+        name=f"{metadata.text('namespace')}/{metadata.text('name')}",
+        node_selector=_texts(pod.value("nodeSelector")),
+        tolerations=tuple(_texts(one.fields) for one in pod.children("tolerations")),
+        has_affinity=bool(pod.child("affinity")),
+    )
+
+
+def _texts(value: object) -> dict[str, str]:
+    return {key: text for key, one in as_object(value).items() if (text := as_text(one))}
+
+
+def _has_operator(api: Kubernetes) -> bool:
+    path = f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{_OPERATOR_DEFINITION}"
+    found = _unless_refused(lambda: api.find(path, "look for the GPU Operator"), None)
+    return found is not None
+
+
+def _denying_policies(api: Kubernetes) -> tuple[str, ...]:
+    """Constraints that deny, and do not leave the agent's namespace out."""
+
+    def kinds() -> list[str]:
+        found = api.find(_CONSTRAINTS, "list the policies") or Document({})
+        names = (one.text("name") for one in found.children("resources"))
+        return [one for one in names if "/" not in one and any(part in one for part in _NEEDED)]
+
+    found: list[str] = []
+    for kind in _unless_refused(kinds, []):
+        path = f"{_CONSTRAINTS}/{kind}"
+        listed = _unless_refused(lambda path=path: api.get(path, "list policies"), Document({}))
+        for one in listed.children("items"):
+            excluded = one.texts("spec", "match", "excludedNamespaces")
+            if one.text("spec", "enforcementAction") == "deny" and NAMESPACE not in excluded:
+                found.append(one.text("metadata", "name"))
+    return tuple(sorted(found))

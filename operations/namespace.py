@@ -1,0 +1,151 @@
+"""Keeping the namespace that the agent's extension and Pyroscope share.
+
+The stack makes the namespace before the extension, and what the extension is made of is Azure's.
+Two things can go wrong, and each is met without knowing which chart the extension has:
+
+- Its chart may carry the namespace. Helm then refuses the install ("invalid ownership metadata"),
+  unless the namespace carries the label and the annotations of the release's own objects
+  (helm: pkg/action/validate.go). The kubernetes provider cannot write that label: it writes
+  ``pulumi`` there (pulumi-kubernetes: provider/pkg/metadata/labels.go).
+- A namespace that Helm took over goes with the release, and everything in it. Helm reads
+  ``helm.sh/resource-policy: keep`` from the chart when it uninstalls (pkg/action/uninstall.go), and
+  from the live object only when an upgrade drops it (pkg/kube/client.go). So a
+  ValidatingAdmissionPolicy refuses to delete the namespace as long as Pyroscope's Service is in it,
+  whoever asks. Its parameter is that Service; where it is gone, deleting is allowed.
+
+Nothing here fails a deployment: where neither is possible, the extension's own install tells.
+"""
+
+from collections.abc import Callable, Mapping
+
+from contract.messages.namespace import KeptNamespace, NamespaceRequest
+from operations.clock import GIVE_UP_AFTER, say
+from operations.errors import ExitCode, OperationError
+from operations.kubernetes import Kubernetes
+from operations.session import Session
+
+DEADLINE = 120.0
+"""Seconds for an API server that is busy."""
+
+MANAGED_BY = "app.kubernetes.io/managed-by"
+RELEASE_NAME = "meta.helm.sh/release-name"
+RELEASE_NAMESPACE = "meta.helm.sh/release-namespace"
+RESOURCE_POLICY = "helm.sh/resource-policy"
+
+_ADMISSION = "admissionregistration.k8s.io/v1"
+
+
+def keep(request: NamespaceRequest, session: Session) -> KeptNamespace:
+    """Mark the namespace for the extension's release, and protect it while Pyroscope is in it."""
+
+    def attempt() -> None:
+        api = Kubernetes(session, request.cluster_id, admin=request.admin)
+        if request.release is not None:
+            _mark(api, request.namespace, request.release)
+        for path, manifest in _protection(request).items():
+            api.apply(path, manifest, f"protect the namespace {request.namespace}")
+
+    problem = _attempted(attempt, f"the namespace {request.namespace} to be protected", session)
+    if problem is None:
+        return KeptNamespace(namespace=request.namespace, protected=True)
+    note = (
+        f"the namespace {request.namespace} is not protected from being deleted with Pyroscope in "
+        f"it: {problem.sentence()}"
+    )
+    say(f"note: {note}")
+    return KeptNamespace(namespace=request.namespace, protected=False, note=note)
+
+
+def release(request: NamespaceRequest, session: Session) -> KeptNamespace:
+    """Take the protection away again; that it is gone already, or its cluster, is no failure."""
+
+    def attempt() -> None:
+        api = Kubernetes(session, request.cluster_id, admin=request.admin)
+        for path in reversed(list(_protection(request))):
+            api.delete(path, f"take the protection of the namespace {request.namespace} away")
+
+    problem = _attempted(attempt, f"the namespace {request.namespace} to be released", session)
+    note = "" if problem is None else problem.sentence()
+    if problem is not None and problem.kind is not ExitCode.NOT_FOUND:
+        say(f"note: the protection of the namespace {request.namespace} stays: {note}")
+    return KeptNamespace(namespace=request.namespace, protected=False, note=note)
+
+
+def _attempted(attempt: Callable[[], None], what: str, session: Session) -> OperationError | None:
+    """Why ``attempt`` did not work in the end."""
+    try:
+        session.clock.poll(
+            attempt,
+            what=what,
+            within=session.within(DEADLINE),
+            give_up_after={**GIVE_UP_AFTER, ExitCode.NOT_FOUND: 0.0, ExitCode.FORBIDDEN: 0.0},
+        )
+    except OperationError as error:
+        return error
+    return None
+
+
+def _mark(api: Kubernetes, namespace: str, release: str) -> None:
+    """Let Helm take the namespace for an object of the release ``release``."""
+    metadata = {
+        "labels": {MANAGED_BY: "Helm"},
+        "annotations": {
+            RELEASE_NAME: release,
+            RELEASE_NAMESPACE: namespace,
+            RESOURCE_POLICY: "keep",
+        },
+    }
+    path = f"/api/v1/namespaces/{namespace}"
+    api.merge(path, {"metadata": metadata}, f"mark the namespace {namespace}")
+
+
+def _protection(request: NamespaceRequest) -> dict[str, Mapping[str, object]]:
+    """The policy and its binding, by their paths, in the order in which they are made."""
+    name = f"gpuobs-keep-{request.namespace}"
+    policy = {
+        "apiVersion": _ADMISSION,
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "failurePolicy": "Fail",
+            "paramKind": {"apiVersion": "v1", "kind": "Service"},
+            "matchConstraints": {
+                "resourceRules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["DELETE"],
+                        "resources": ["namespaces"],
+                        "resourceNames": [request.namespace],
+                    }
+                ]
+            },
+            "validations": [
+                {
+                    "expression": "false",
+                    "message": f"{request.namespace} holds {request.service} with its profiles, "
+                    "disk and private link; `pulumi destroy` removes them, and then the namespace",
+                    "reason": "Forbidden",
+                }
+            ],
+        },
+    }
+    binding = {
+        "apiVersion": _ADMISSION,
+        "kind": "ValidatingAdmissionPolicyBinding",
+        "metadata": {"name": name},
+        "spec": {
+            "policyName": name,
+            "validationActions": ["Deny"],
+            "paramRef": {
+                "name": request.service,
+                "namespace": request.namespace,
+                "parameterNotFoundAction": "Allow",
+            },
+        },
+    }
+    root = f"/apis/{_ADMISSION}"
+    return {
+        f"{root}/validatingadmissionpolicies/{name}": policy,
+        f"{root}/validatingadmissionpolicybindings/{name}": binding,
+    }

@@ -1,0 +1,113 @@
+"""Keeping the agent's namespace: marked, protected, and never a reason for a deployment to fail."""
+
+from typing import Any
+
+import pytest
+
+from contract.messages.base import Verb
+from contract.messages.namespace import NamespaceRequest
+from simulator.values import JsonObject, as_object, dig
+from tests.operations.conftest import CLUSTER_ID, Azure, Operations
+from tests.simulator.azure import Kubernetes
+
+KEEP, RELEASE = Verb.KEEP_NAMESPACE, Verb.RELEASE_NAMESPACE
+NAMESPACE = "/api/v1/namespaces/gadget"
+POLICIES = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+SERVICE: JsonObject = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "pyroscope"},
+    "spec": {"ports": [{"port": 4040}]},
+}
+
+
+def request_for(**changes: Any) -> NamespaceRequest:
+    request = NamespaceRequest(
+        cluster_id=CLUSTER_ID, namespace="gadget", service="pyroscope", release="inspektor-gadget"
+    )
+    return request.model_copy(update=changes)
+
+
+@pytest.fixture
+def cluster(azure: Azure) -> Kubernetes:
+    """With the namespace."""
+    kubernetes = Kubernetes(azure, CLUSTER_ID)
+    kubernetes.make_namespace()
+    return kubernetes
+
+
+def metadata(cluster: Kubernetes) -> JsonObject:
+    return as_object(as_object(cluster.call("GET", NAMESPACE).json())["metadata"])
+
+
+def test_it_is_marked_for_helm_and_kept_while_the_service_is_in_it(
+    cluster: Kubernetes, operations: Operations
+) -> None:
+    for _ in range(2):
+        answer = operations.succeed(KEEP, request_for()).answer
+        assert answer == {"namespace": "gadget", "protected": True, "note": ""}
+    assert dig(metadata(cluster), "labels", "app.kubernetes.io/managed-by") == "Helm"
+    annotations = as_object(metadata(cluster)["annotations"])
+    assert annotations["meta.helm.sh/release-name"] == "inspektor-gadget"
+    assert annotations["meta.helm.sh/release-namespace"] == "gadget"
+    cluster.call("POST", f"{NAMESPACE}/services", SERVICE)
+    refused = cluster.call("DELETE", NAMESPACE)
+    assert refused.status_code == 403
+    assert "gadget holds pyroscope" in refused.text
+    cluster.call("DELETE", f"{NAMESPACE}/services/pyroscope")
+    assert cluster.call("DELETE", NAMESPACE).status_code == 200
+
+
+def test_one_that_is_somebody_elses_is_protected_and_not_marked(
+    cluster: Kubernetes, operations: Operations
+) -> None:
+    operations.succeed(KEEP, request_for(release=None, admin=True))
+    assert "labels" not in metadata(cluster)
+    assert len(cluster.call("GET", POLICIES).json()["items"]) == 1
+
+
+def test_releasing_it_leaves_no_policy_and_may_be_repeated(
+    cluster: Kubernetes, operations: Operations
+) -> None:
+    operations.succeed(KEEP, request_for())
+    for _ in range(2):
+        assert operations.succeed(RELEASE, request_for()).answer["protected"] is False
+    assert cluster.call("GET", POLICIES).json()["items"] == []
+    assert cluster.call("GET", f"{POLICIES.removesuffix('ies')}ybindings").json()["items"] == []
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_an_api_server_that_takes_no_policies_is_told_of_and_no_failure(
+    azure: Azure, cluster: Kubernetes, operations: Operations, status: int
+) -> None:
+    body = {"kind": "Status", "message": "the server could not find the requested resource"}
+    azure.fault("PATCH", f".*{POLICIES}/.*", {"status": status, "body": body}, count=None)
+    result = operations.succeed(KEEP, request_for())
+    assert result.answer["protected"] is False
+    assert "note: the namespace gadget is not protected" in result.stderr
+    assert dig(metadata(cluster), "labels", "app.kubernetes.io/managed-by") == "Helm"
+
+
+def test_a_cluster_that_is_gone_needs_no_release(azure: Azure, operations: Operations) -> None:
+    del azure
+    result = operations.succeed(RELEASE, request_for(cluster_id=f"{CLUSTER_ID}-gone"))
+    assert result.answer["protected"] is False
+    assert result.stderr == ""
+
+
+def test_a_busy_api_server_is_asked_again(
+    azure: Azure, cluster: Kubernetes, operations: Operations
+) -> None:
+    azure.fault("PATCH", ".*/namespaces/gadget", {"status": 503}, count=2)
+    assert operations.succeed(KEEP, request_for()).answer["protected"] is True
+    assert dig(metadata(cluster), "labels", "app.kubernetes.io/managed-by") == "Helm"
+
+
+def test_on_a_cluster_with_entra_id_the_callers_own_token_counts(
+    azure: Azure, operations: Operations
+) -> None:
+    Kubernetes(azure, CLUSTER_ID).make_namespace()
+    cluster = azure.arm("GET", CLUSTER_ID, "2025-09-01")
+    properties = {**as_object(cluster["properties"]), "aadProfile": {"managed": True}}
+    azure.arm("PUT", CLUSTER_ID, "2025-09-01", {**cluster, "properties": properties})
+    assert operations.succeed(KEEP, request_for()).answer["protected"] is True

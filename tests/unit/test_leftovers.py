@@ -1,0 +1,234 @@
+"""What others made that is in the way of a first update, and what is not."""
+
+from collections.abc import Container
+from typing import Any
+
+import pytest
+
+from contract.messages.survey import (
+    ClusterFacts,
+    DevicePluginFacts,
+    EndpointFacts,
+    InsideFacts,
+    InstalledExtension,
+    PoolFacts,
+    Presence,
+    Survey,
+)
+from infra.deployed import EVERYTHING, Own
+from infra.faults import ConfigurationError
+from infra.names import names_for
+from infra.preflight import Existing, evaluate, survey_request
+from infra.settings import Settings
+from tests.unit.stack_files import settings, stack
+from tests.unit.test_preflight import (
+    CLUSTER,
+    CLUSTER_ID,
+    GOOD,
+    GRAFANA_ID,
+    GROUP,
+    PROVIDER,
+    WITH_METRICS,
+)
+
+NOTHING: Container[str] = frozenset[str]()
+NAMES = names_for("gpuobs", "dev")
+NODES = "/subscriptions/11111111-1111-4111-8111-111111111111/resourceGroups/MC_rg-dev_aks-dev_west"
+LINK = f"{CLUSTER_ID.split('/resourceGroups/')[0]}/resourceGroups/mc_rg-dev_aks-dev_westeurope"
+PLUGIN = DevicePluginFacts(
+    name="kube-system/nvidia-device-plugin",
+    tolerations=({"key": "sku", "operator": "Exists", "effect": "NoSchedule"},),
+)
+
+
+def checked(
+    survey: Survey,
+    wanted: Settings | None = None,
+    deployed: Container[str] = NOTHING,
+    **options: Any,
+) -> Existing:
+    wanted = wanted or settings(WITH_METRICS)
+    request = survey_request(wanted, NAMES, PROVIDER, deployed=deployed)
+    return evaluate(wanted, survey, request, deployed, **options)
+
+
+def faults(
+    survey: Survey, wanted: Settings | None = None, deployed: Container[str] = NOTHING
+) -> list[str]:
+    try:
+        checked(survey, wanted, deployed)
+    except ConfigurationError as error:
+        return [str(fault) for fault in error.faults]
+    return []
+
+
+def with_facts(**facts: Any) -> Survey:
+    return GOOD.model_copy(update=facts)
+
+
+def inside(**facts: Any) -> Survey:
+    return with_facts(inside=InsideFacts(presence=Presence.FOUND, **facts))
+
+
+def endpoint(name: str = "pyroscope-mpe", link: str = LINK) -> Survey:
+    service = f"{link}/providers/Microsoft.Network/privateLinkServices/pyroscope-pls"
+    found = EndpointFacts(
+        id=f"{GRAFANA_ID}/managedPrivateEndpoints/{name}", name=name, private_link_id=service
+    )
+    return with_facts(endpoints=(found,))
+
+
+EXTENSION = InstalledExtension(
+    presence=Presence.FOUND,
+    id=f"{CLUSTER_ID}/providers/Microsoft.KubernetesConfiguration/extensions/ig",
+    name="ig",
+    provisioning_state="Succeeded",
+)
+POOL = PoolFacts(name="gpu", count=1)
+GPU_POOL_IS_THERE = CLUSTER.model_copy(update={"pools": (*CLUSTER.pools, POOL)})
+
+
+@pytest.mark.parametrize(
+    ("survey", "own", "words"),
+    [
+        (endpoint(), Own.PRIVATE_ENDPOINT, "az resource delete --ids"),
+        (inside(pyroscope_release=True, private_link_name="pls"), Own.RELEASE, "helm uninstall"),
+        (with_facts(installed=EXTENSION), Own.EXTENSION, "extensions/ig --api-version 2023-05-01"),
+        (inside(agent_by_hand=True), Own.EXTENSION, "kubectl gadget undeploy"),
+        (inside(namespace=True), Own.NAMESPACE, "createNamespace: false"),
+        (with_facts(cluster=GPU_POOL_IS_THERE), Own.GPU_POOL, "enabled: false"),
+    ],
+)
+def test_what_is_there_is_in_the_way_unless_it_is_this_stacks(
+    survey: Survey, own: Own, words: str
+) -> None:
+    (fault,) = faults(survey)
+    assert words in fault
+    assert faults(survey, deployed={own}) == []
+    assert faults(survey, deployed=EVERYTHING) == [], "where the state is not known"
+
+
+def test_all_of_it_is_told_at_once_in_the_order_in_which_it_is_cleared_away() -> None:
+    survey = inside(namespace=True, pyroscope_release=True).model_copy(
+        update={
+            "endpoints": endpoint().endpoints,
+            "installed": EXTENSION,
+            "cluster": GPU_POOL_IS_THERE,
+        }
+    )
+    found = faults(survey)
+    kinds = ["managed private endpoint", "Helm release", "extension", "namespace", "gpuobs:gpuPool"]
+    assert [fault.startswith(kind) for fault, kind in zip(found, kinds, strict=False)] == [True] * 5
+    assert len(found) == 5
+
+
+@pytest.mark.parametrize(
+    "survey",
+    [
+        endpoint(link=NODES),
+        endpoint(NAMES.private_endpoint),
+        inside(pyroscope_release=True, private_link_name=NAMES.private_link),
+    ],
+)
+def test_what_leads_elsewhere_or_has_a_name_that_only_this_stack_gives_is_not_in_the_way(
+    survey: Survey,
+) -> None:
+    assert faults(survey) == []
+
+
+def test_a_namespace_or_a_pool_that_is_said_to_exist_is_not_in_the_way() -> None:
+    theirs = stack({"cluster": {"createNamespace": False}}, WITH_METRICS)
+    assert faults(inside(namespace=True), settings(theirs)) == []
+    none = settings(WITH_METRICS, gpuPool={"enabled": False})
+    assert faults(with_facts(cluster=GPU_POOL_IS_THERE), none) == []
+
+
+# --- who offers GPUs ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("plugin", "is_in_the_way"),
+    [
+        (PLUGIN, True),
+        (PLUGIN.model_copy(update={"node_selector": {"accelerator": "nvidia"}}), True),
+        (PLUGIN.model_copy(update={"node_selector": {"agentpool": "other"}}), False),
+        (PLUGIN.model_copy(update={"tolerations": ()}), False),
+        (PLUGIN.model_copy(update={"name": "kube-system/nvidia-device-plugin-gpu"}), False),
+    ],
+)
+def test_a_second_device_plugin_is_found_where_it_would_run_on_the_pool(
+    plugin: DevicePluginFacts, is_in_the_way: bool
+) -> None:
+    found = faults(inside(device_plugins=(plugin,)))
+    assert [("devicePlugin: false" in fault) for fault in found] == [True] * is_in_the_way
+    off = settings(WITH_METRICS, gpuPool={"devicePlugin": False})
+    assert faults(inside(device_plugins=(plugin,)), off) == []
+
+
+def test_a_device_plugin_with_an_affinity_is_only_warned_of() -> None:
+    plugin = PLUGIN.model_copy(update={"has_affinity": True})
+    (warning,) = checked(inside(device_plugins=(plugin,))).warnings
+    assert "devicePlugin: false" in warning
+
+
+def test_the_gpu_operator_takes_the_place_of_the_device_plugin() -> None:
+    (fault,) = faults(inside(gpu_operator=True, device_plugins=(PLUGIN,)))
+    assert "devicePlugin: false" in fault
+    assert "driver: None" in fault
+
+
+def test_a_pool_whose_gpus_aks_manages_is_said_with_the_setting_that_uses_it() -> None:
+    pool = PoolFacts(name="managed", count=1, managed_gpu=True)
+    cluster = CLUSTER.model_copy(update={"pools": (*CLUSTER.pools, pool)})
+    (warning,) = checked(with_facts(cluster=cluster)).warnings
+    assert "gpuobs:gpuPool: { enabled: false }" in warning
+
+
+def test_a_policy_that_denies_the_agents_pods_is_found_before() -> None:
+    survey = inside(policies=("azurepolicy-k8sazurev2noprivilege-1",))
+    (fault,) = faults(survey)
+    assert "azurepolicy-k8sazurev2noprivilege-1" in fault
+    assert "excludedNamespaces" in fault
+    assert faults(survey, deployed={Own.EXTENSION}) == []
+
+
+# --- who collects metrics ----------------------------------------------------------------------
+
+BY_HAND = f"{GROUP}/providers/Microsoft.Insights/dataCollectionRules/MSProm-westeurope-aks"
+
+
+@pytest.mark.parametrize(
+    ("collect", "others", "deployed", "collects"),
+    [
+        ("auto", (), NOTHING, True),
+        ("auto", (BY_HAND,), NOTHING, False),
+        ("auto", (BY_HAND,), {Own.COLLECTION_RULE}, True),
+        ("auto", (BY_HAND,), EVERYTHING, True),
+        (True, (BY_HAND,), NOTHING, True),
+        (False, (), {Own.COLLECTION_RULE}, False),
+    ],
+)
+def test_a_second_rule_is_made_only_where_it_is_asked_for_and_what_was_made_stays(
+    collect: object, others: tuple[str, ...], deployed: Container[str], collects: bool
+) -> None:
+    existing = {"name": "amw-dev", "resourceGroup": "rg-dev"}
+    wanted = settings(
+        prometheus={"azureMonitorWorkspace": {"existing": existing, "collect": collect}}
+    )
+    found = checked(with_facts(other_collection_rules=others), wanted, deployed)
+    assert found.collects is collects
+    warned = [one for one in found.warnings if "collect: false" in one]
+    assert bool(warned) is (collects and bool(others))
+
+
+# --- an operation in progress ------------------------------------------------------------------
+
+
+def test_a_preview_only_warns_of_an_upgrade_that_an_update_waits_for() -> None:
+    upgrading: ClusterFacts = CLUSTER.model_copy(update={"provisioning_state": "Upgrading"})
+    survey = with_facts(cluster=upgrading)
+    (warning,) = checked(survey, preview=True).warnings
+    assert "Upgrading" in warning
+    assert "`pulumi up` waits" in warning
+    (fault,) = faults(survey)
+    assert "Upgrading" in fault
