@@ -1,5 +1,9 @@
 """Settings by example, for the reference: each is the change of a stack file for one wish."""
 
+from contract.azure import grafana_id
+
+_ELSEWHERE = grafana_id("99999999-9999-4999-8999-999999999999", "rg-shared", "grafana-shared")
+
 EXAMPLES: tuple[tuple[str, str], ...] = (
     (
         "Spot nodes that scale with the workload",
@@ -14,6 +18,13 @@ gpuobs:gpuPool:
         """\
 gpuobs:gpuPool:
   enabled: false
+""",
+    ),
+    (
+        "Grafana in another subscription of the same tenant",
+        f"""\
+gpuobs:grafana:
+  existing: {{ id: {_ELSEWHERE} }}
 """,
     ),
     (
