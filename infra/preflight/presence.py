@@ -14,16 +14,21 @@ _TENANT = re.compile(r"must match the tenant 'https://[^/']+/([0-9a-fA-F-]{36})/
 
 def check_tokens(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     """Whether Azure takes the caller's token, said once for all that was looked up."""
+    subscription = request.subscription_id or request.provider_subscription_id
+    # Of what is named by an id in another subscription, each says so itself.
     looked_up = {
-        survey.cluster.presence: survey.cluster.detail,
-        survey.grafana.presence: survey.grafana.detail,
-        survey.workspace.presence: survey.workspace.detail,
+        facts.presence: facts.detail
+        for facts, path in (
+            (survey.cluster, request.cluster_id),
+            (survey.grafana, request.grafana_id),
+            (survey.workspace, request.workspace_id),
+        )
+        if path and Place("", "", path).subscription.lower() == subscription.lower()
     }
     refused = Presence.UNAUTHENTICATED
     if refused not in looked_up and survey.resource_group is not refused:
         return
     detail = looked_up.get(refused, "")
-    subscription = request.subscription_id or request.provider_subscription_id
     match = _TENANT.search(detail)
     yield Fault(
         path=f"subscription {subscription}",
@@ -51,6 +56,19 @@ def check_presence(
             why=f"it may exist, but Azure does not show it to you.{_said(detail)}",
             fix=f"ask its owner for a role such as Contributor on {place.id}, or sign in as "
             "somebody who has one (az login)",
+        )
+    elif (
+        presence is Presence.UNAUTHENTICATED
+        and place.subscription.lower() not in ("", survey.subscription_id.lower())
+        and survey.subscription_id
+    ):
+        match = _TENANT.search(detail)
+        yield place.fault(
+            rule=f"must be in the tenant you are signed in to; subscription {place.subscription} "
+            "is in another" + (f" ({match[1]})" if match else ""),
+            why="tokens, roles and Grafana's endpoint are of one tenant, and so is a stack."
+            f"{_said(detail)}",
+            fix="name one in a subscription of the same tenant",
         )
     elif presence is Presence.UNREGISTERED and place.provider not in survey.unregistered:
         # Where the registrations could be read, they are reported already.

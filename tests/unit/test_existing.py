@@ -4,12 +4,14 @@ from typing import Any
 
 import pytest
 
+from contract.messages.survey import GrafanaFacts, Presence
+from infra.faults import ConfigurationError
 from infra.names import names_for
-from infra.preflight import survey_request
+from infra.preflight import evaluate, survey_request
 from infra.settings import Settings
 from tests.unit import answers
 from tests.unit.stack_files import EXISTING, error, settings, stack
-from tests.unit.test_preflight import PROVIDER, SUBSCRIPTION
+from tests.unit.test_preflight import GOOD, PROVIDER, SUBSCRIPTION
 from tests.unit.test_program import Sections, dev
 
 OTHER = "99999999-9999-4999-8999-999999999999"
@@ -75,6 +77,25 @@ def test_an_existing_grafana_has_2_to_30_characters(length: int) -> None:
     assert error({**EXISTING, "grafana": {"existing": existing}}) is None
     existing = {"name": "g" * 31, "resourceGroup": "rg"}
     assert error({**EXISTING, "grafana": {"existing": existing}}) is not None
+
+
+TENANT = "88888888-8888-4888-8888-888888888888"
+WRONG_TENANT = (
+    "InvalidAuthenticationTokenTenant: The access token is from the wrong issuer. It must match "
+    f"the tenant 'https://sts.windows.net/{TENANT}/' associated with this subscription."
+)
+
+
+def test_another_tenant_is_refused_with_the_reason_for_the_resource_that_is_there() -> None:
+    wanted = settings(grafana={"existing": {"id": GRAFANA}})
+    grafana = GrafanaFacts(presence=Presence.UNAUTHENTICATED, detail=WRONG_TENANT)
+    survey = GOOD.model_copy(update={"grafana": grafana})
+    with pytest.raises(ConfigurationError) as raised:
+        evaluate(wanted, survey, survey_request(wanted, names_for("gpuobs", "dev"), PROVIDER))
+    (fault,) = raised.value.faults
+    assert "grafana-other" in fault.path
+    assert f"another ({TENANT})" in fault.rule
+    assert "of the same tenant" in fault.fix
 
 
 def in_another_subscription(config: Sections) -> None:
