@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 # --- resource types and the API versions that are spoken --------------------------------------
 
@@ -87,6 +88,13 @@ class Role(StrEnum):
     def role_name(self) -> str:
         """What Azure calls it, e.g. ``Grafana Admin``."""
         return self.name.replace("_", " ").title()
+
+
+DATA_ACTIONS: Final = {
+    Role.GRAFANA_ADMIN: "Microsoft.Dashboard/grafana/ActAsGrafanaAdmin/action",
+    Role.MONITORING_DATA_READER: "Microsoft.Monitor/accounts/data/metrics/read",
+}
+"""What a role is needed for; a role of somebody's own may allow it as well."""
 
 
 def role_definition_id(subscription_id: str, role: Role) -> str:

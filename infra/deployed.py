@@ -22,6 +22,7 @@ class Own(StrEnum):
     RELEASE = "pyroscope-release"
     COLLECTION_RULE = "prometheus-rule"
     PRIVATE_ENDPOINT = "private-endpoint-endpoint"
+    APPROVAL = "private-endpoint-approval"
     PROFILES_SOURCE = "data-sources-pyroscope"
     METRICS_SOURCE = "data-sources-prometheus"
     DASHBOARD = "dashboard-dashboard"

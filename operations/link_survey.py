@@ -110,12 +110,13 @@ def _permissions(
 
 def permits(permission: Document, action: str) -> bool:
     """Whether a permission of Azure RBAC, with its wildcards, allows ``action``."""
-    return _any_matches(permission.texts("actions"), action) and not _any_matches(
+    return matches(permission.texts("actions"), action) and not matches(
         permission.texts("notActions"), action
     )
 
 
-def _any_matches(patterns: Iterable[str], action: str) -> bool:
+def matches(patterns: Iterable[str], action: str) -> bool:
+    """Whether one of ``patterns`` (Azure RBAC's wildcards) is of ``action``."""
     return any(
         re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), action, re.IGNORECASE)
         for pattern in patterns

@@ -6,7 +6,7 @@ preview waits for them.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -145,12 +145,12 @@ class _Surveyor:
             unregistered=tuple(name for name, one in namespaces.items() if _result(one, False)),
             cluster=cluster_facts,
             extension=_result(extension, ExtensionFacts(presence=Presence.NOT_ASKED)),
-            grafana=_with_roles(grafana_facts, caller_roles),
+            grafana=_with_roles(
+                grafana_facts, caller_roles, self._may_admin(caller_roles, grafana_facts)
+            ),
             workspace=workspace_facts.model_copy(
                 update={
-                    "grafana_may_read": None
-                    if reader_roles is None
-                    else azure.Role.MONITORING_DATA_READER in reader_roles
+                    "grafana_may_read": self._holds(reader_roles, azure.Role.MONITORING_DATA_READER)
                 }
             ),
             other_collection_rules=_result(other_rules, ()),
@@ -414,6 +414,45 @@ class _Surveyor:
         # ``Registering`` ends by itself, and its resources can be made meanwhile.
         return found.text("registrationState") in ("NotRegistered", "Unregistered")
 
+    def _may_admin(self, roles: tuple[str, ...] | None, grafana: GrafanaFacts) -> bool | None:
+        """Whether the caller is an administrator of Grafana: by a role, or by what Grafana says.
+
+        A role through a group of groups, or one activated a moment ago, may not be listed yet.
+        """
+        held = self._holds(roles, azure.Role.GRAFANA_ADMIN)
+        if held or not grafana.endpoint:
+            return held
+        from operations.grafana import Grafana
+
+        try:
+            answer = Grafana(self._session, grafana.endpoint).request(
+                "GET", "/api/user/orgs", "ask Grafana for your role", ""
+            )
+        except OperationError as error:
+            return held if error.kind is ExitCode.FORBIDDEN else None
+        organisations = Document.parse(b'{"all":' + answer.content + b"}").children("all")
+        roles_there = {one.text("role") for one in organisations}
+        return True if "Admin" in roles_there else held
+
+    def _holds(self, roles: tuple[str, ...] | None, role: azure.Role) -> bool | None:
+        """Whether ``role``, or one that allows the same, is among ``roles``; None: not knowable."""
+        if roles is None or role in roles:
+            return None if roles is None else True
+        definitions = [self._start(self._definition, one) for one in roles]
+        found = [_result(one, None) for one in definitions]
+        if any(one is not None and _permits_data(one, azure.DATA_ACTIONS[role]) for one in found):
+            return True
+        return None if None in found else False
+
+    def _definition(self, role: str) -> tuple[Document, ...] | None:
+        """What the role allows; None where its definition cannot be read."""
+        path = self._under_subscription(f"/providers/{azure.ROLE_DEFINITION}/{role}")
+        try:
+            found = self._get(path, azure.AUTHORIZATION_API)
+        except OperationError:
+            return None
+        return tuple(found.child("properties").children("permissions"))
+
     def _roles(self, scope: str, principal: str) -> tuple[str, ...] | None:
         """Role definition GUIDs that ``principal`` holds at ``scope`` or above; None: unreadable.
 
@@ -536,9 +575,17 @@ def _result(future: "Future[T] | None", default: T) -> T:
     return default if future is None else future.result()
 
 
-def _with_roles(facts: GrafanaFacts, roles: tuple[str, ...] | None) -> GrafanaFacts:
-    update = {"caller_roles": roles or (), "roles_known": roles is not None}
-    return facts.model_copy(update=update)
+def _with_roles(
+    grafana: GrafanaFacts, roles: tuple[str, ...] | None, may_admin: bool | None
+) -> GrafanaFacts:
+    """``grafana`` with what the caller holds there, if that is known, and may do."""
+    return grafana.model_copy(
+        update={
+            "caller_roles": roles or (),
+            "roles_known": roles is not None,
+            "caller_may_admin": may_admin,
+        }
+    )
 
 
 def _identity_type(cluster: Document) -> str:
@@ -582,6 +629,15 @@ def _is_untainted(pool: Document) -> bool:
     taints = pool.texts("nodeTaints")
     return (pool.text("osType") or "Linux") == "Linux" and not any(
         taint.endswith((":NoSchedule", ":NoExecute")) for taint in taints
+    )
+
+
+def _permits_data(permissions: Iterable[Document], action: str) -> bool:
+    """Whether a role's permissions allow ``action`` on data."""
+    return any(
+        link_survey.matches(one.texts("dataActions"), action)
+        and not link_survey.matches(one.texts("notDataActions"), action)
+        for one in permissions
     )
 
 

@@ -5,7 +5,7 @@
 - ``GET faults``: the fault rules that struck, and those never used.
 - ``POST settings``: change, while it runs, ``latency`` (factor), ``faults`` (a plan), ``caller``
   (object id of the identity that tokens are given to; empty: none), ``principals``
-  (``[{id, kind, name}]``, added), ``registrations`` (``{namespace: state}``), ``quota``
+  (``[{id, kind, name, members}]``, added), ``registrations`` (``{namespace: state}``), ``quota``
   (``{region/family: {limit, used}}``), ``kubeconfigs`` (``{cluster name: text}``, given out instead
   of the simulated one), ``extensionChart`` (``{namespace: whether the extension's chart carries it,
   release: name of its Helm release}``), ``subscriptions`` (``{id: tenant id}``: more of them, or
@@ -26,7 +26,7 @@ from simulator.clock import Clock
 from simulator.faults import FaultPlan, FaultPlanError
 from simulator.http import Request, Response
 from simulator.kubernetes import cloud_controller
-from simulator.values import JsonObject, as_number, as_object, as_objects, as_text, text_map
+from simulator.values import JsonObject, as_number, as_object, as_objects, as_text, text_map, texts
 from simulator.world import GrafanaState, Principal, World
 
 
@@ -81,6 +81,7 @@ class Control:
                             as_text(item.get("id")),
                             as_text(item.get("kind"), "ServicePrincipal"),
                             as_text(item.get("name")),
+                            members=tuple(texts(item.get("members"))),
                         )
                         world.principals[new.id] = new
                 case "registrations":

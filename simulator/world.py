@@ -110,6 +110,8 @@ class Principal:
     name: str = ""
     replicated: bool = True
     """Whether every part of Entra ID knows it: a new identity takes a while."""
+    members: tuple[str, ...] = ()
+    """Of a group: the ids of who is in it, groups among them."""
 
 
 @dataclass

@@ -233,6 +233,9 @@ class GrafanaFacts(Message):
     """Role definition ids (GUIDs) the caller holds at the workspace or above it."""
     roles_known: bool = False
     """False where role assignments could not be read (then nothing is concluded)."""
+    caller_may_admin: bool | None = None
+    """Whether the caller may do what Grafana Admin may, by that role, by one of somebody's own, or
+    by Grafana's own answer; None where it is not knowable."""
 
 
 class WorkspaceFacts(Message):

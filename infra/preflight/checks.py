@@ -86,7 +86,7 @@ def evaluate(
         raise ConfigurationError([_no_answer(survey.problem)])
     collects = _collects(settings, survey, deployed)
     findings = [
-        *_findings(settings, survey, request, collects=collects, preview=preview),
+        *_findings(settings, survey, request, _Run(deployed, collects, preview)),
         *check_leftovers(settings, survey, request, deployed),
         *check_gpu_software(settings, survey, request, deployed),
     ]
@@ -107,22 +107,26 @@ def evaluate(
     )
 
 
+@dataclass(frozen=True)
+class _Run:
+    """What is known of the stack and of this run."""
+
+    deployed: Container[str]
+    collects: bool
+    preview: bool
+
+
 def _findings(
-    settings: Settings,
-    survey: Survey,
-    request: SurveyRequest,
-    *,
-    collects: bool,
-    preview: bool,
+    settings: Settings, survey: Survey, request: SurveyRequest, run: _Run
 ) -> Iterator[Finding]:
     yield from _identity(survey, request)
     yield from check_tokens(survey, request)
     yield from _registrations(survey, request)
     yield from _resource_group(settings, survey, request)
-    yield from _cluster(settings, survey, request, preview=preview)
+    yield from _cluster(settings, survey, request, run)
     yield from check_agent(settings, survey.extension)
-    yield from _grafana(settings, survey, request, preview=preview)
-    yield from _workspace(survey, request, collects=collects)
+    yield from _grafana(settings, survey, request, run)
+    yield from _workspace(survey, request, collects=run.collects)
     yield from check_visibility(settings, _subscription(survey, request))
     yield from check_regions(survey, _location(settings, survey))
     yield from check_quota(settings, survey)
@@ -150,14 +154,14 @@ def _as_at_rest(found: T, place: Place, *, preview: bool) -> tuple[T, str]:
 
 
 def _cluster(
-    settings: Settings, survey: Survey, request: SurveyRequest, *, preview: bool
+    settings: Settings, survey: Survey, request: SurveyRequest, run: _Run
 ) -> Iterator[Finding]:
     cluster, existing = survey.cluster, settings.cluster.existing is not None
     place = Place(f"gpuobs:cluster.{_how(existing)}", "cluster", request.cluster_id or "")
     if existing:
         yield from check_presence(place, cluster.presence, cluster.detail, survey)
     if cluster.presence is Presence.FOUND:
-        cluster, warning = _as_at_rest(cluster, place, preview=preview)
+        cluster, warning = _as_at_rest(cluster, place, preview=run.preview)
         if warning:
             yield warning
         yield from check_cluster(settings, place, cluster)
@@ -168,25 +172,25 @@ def _cluster(
                 place, location=cluster.location, node_resource_group=cluster.node_resource_group
             )
             yield from check_metrics(settings, place, cluster, request.workspace_id)
-    yield from check_private_link(settings, place, survey, request)
+    yield from check_private_link(settings, place, survey, request, run.deployed)
 
 
 def _grafana(
-    settings: Settings, survey: Survey, request: SurveyRequest, *, preview: bool
+    settings: Settings, survey: Survey, request: SurveyRequest, run: _Run
 ) -> Iterator[Finding]:
     grafana, existing = survey.grafana, settings.grafana.existing is not None
     place = Place(f"gpuobs:grafana.{_how(existing)}", "Grafana workspace", request.grafana_id or "")
     if existing:
         yield from check_presence(place, grafana.presence, grafana.detail, survey)
     if grafana.presence is Presence.FOUND:
-        grafana, warning = _as_at_rest(grafana, place, preview=preview)
+        grafana, warning = _as_at_rest(grafana, place, preview=run.preview)
         if warning:
             yield warning
         yield from check_grafana(settings, place, grafana)
         yield from check_on_grafana(settings, place, survey)
         if existing:
             yield from check_complete(place, location=grafana.location, endpoint=grafana.endpoint)
-            yield from check_caller(place, survey, request)
+            yield from check_caller(place, survey, request, run.deployed)
 
 
 def _workspace(survey: Survey, request: SurveyRequest, *, collects: bool) -> Iterator[Finding]:

@@ -1,16 +1,18 @@
 """Checks of the Grafana workspace and of the Azure Monitor workspace that it reads."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from contract.azure import Role
 from contract.choices import PrincipalType
 from contract.messages.survey import GrafanaFacts, Survey, SurveyRequest
+from infra.deployed import Own
 from infra.preflight.caller import caller_of
 from infra.preflight.finding import Finding, Place, role_assignment
 from infra.settings import Settings
 
 OLDEST_MAJOR_VERSION = 11
 """The dashboard needs Grafana 11.6."""
+_ELIGIBLE = " (or activate it, where you are eligible for it in Privileged Identity Management)"
 OLDEST_CURRENT_MAJOR_VERSION = 12
 """Azure retired 11 on 2026-06-15."""
 
@@ -81,11 +83,12 @@ def _check_existing(
         )
 
 
-def check_caller(place: Place, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
+def check_caller(
+    place: Place, survey: Survey, request: SurveyRequest, deployed: Container[str]
+) -> Iterator[Finding]:
     """Whether the caller may put data sources into an existing workspace."""
-    grafana, caller = survey.grafana, caller_of(survey, request)
-    held = {role.rsplit("/", 1)[-1].lower() for role in grafana.caller_roles}
-    if grafana.roles_known and Role.GRAFANA_ADMIN.value not in held:
+    caller = caller_of(survey, request)
+    if survey.grafana.caller_may_admin is False:
         yield place.fault(
             rule=f"you need the role {Role.GRAFANA_ADMIN.role_name} on it",
             why="Grafana lets nobody else add data sources; Owner and Contributor do not include "
@@ -95,7 +98,14 @@ def check_caller(place: Place, survey: Survey, request: SurveyRequest) -> Iterat
                 kind=caller.type,
                 role=Role.GRAFANA_ADMIN,
                 scope=place.id,
-            ),
+            )
+            + _ELIGIBLE,
+        )
+    elif survey.grafana.caller_may_admin is None and Own.DASHBOARD not in deployed:
+        yield (
+            f"Whether you have the role {Role.GRAFANA_ADMIN.role_name} on Grafana workspace "
+            f"{place.name} cannot be seen from here. Without it, data sources and dashboard are "
+            "refused."
         )
 
 

@@ -1,11 +1,12 @@
 """Checks of the private link: its name, who may see and approve it, and where it is."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.azure import Role, group_id
 from contract.choices import PrincipalType
 from contract.messages.survey import Presence, Survey, SurveyRequest
+from infra.deployed import EVERYTHING, Own
 from infra.faults import Fault
 from infra.preflight.caller import caller_of
 from infra.preflight.finding import Finding, Place, role_assignment
@@ -133,7 +134,11 @@ def _other_owner(frontends: tuple[str, ...], service: str, nodes: str) -> str:
 
 
 def check_private_link(
-    settings: Settings, place: Place, survey: Survey, request: SurveyRequest
+    settings: Settings,
+    place: Place,
+    survey: Survey,
+    request: SurveyRequest,
+    deployed: Container[str] = EVERYTHING,
 ) -> Iterator[Finding]:
     """Whether the private link can be made, and its connection approved, where it will be."""
     yield from _check_name(settings, survey, request)
@@ -173,9 +178,17 @@ def check_private_link(
             role=Role.NETWORK_CONTRIBUTOR,
             scope=group_id(place.subscription, cluster.node_resource_group),
         )
+        rule = (
+            "you must be allowed to approve private link connections in its node resource group "
+            f"{cluster.node_resource_group}"
+        )
+        if Own.APPROVAL in deployed and deployed is not EVERYTHING:
+            # It is approved: nothing has to be, unless the link is made again.
+            yield f"{place}: {rule}, should its link be made again: {assign}"
+            return
         yield place.fault(
-            rule="you must be allowed to approve private link connections in its node resource "
-            f"group {cluster.node_resource_group}",
+            rule=rule,
             why="Grafana's connection would stay pending and no profile could be read.",
-            fix=assign,
+            fix=f"{assign} (or activate it, where you are eligible for it in Privileged Identity "
+            "Management)",
         )

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from simulator.values import as_object, as_text, dig
+from simulator.values import as_object, as_objects, as_text, dig, texts
 from simulator.world import Resource, World
 
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
@@ -27,6 +27,7 @@ AKS_CLUSTER_USER = "4abbcc35-e782-43d8-92c5-2d3f1bd2253f"
 AKS_RBAC_CLUSTER_ADMIN = "b1ff04bb-8a4e-4dc4-8eb5-8693973ce19b"
 
 ROLE_ASSIGNMENTS = "Microsoft.Authorization/roleAssignments"
+ROLE_DEFINITIONS = "Microsoft.Authorization/roleDefinitions"
 
 
 @dataclass(frozen=True)
@@ -104,6 +105,22 @@ ROLES: dict[str, Role] = {
 }
 
 
+def definition(world: World, role: str) -> Role | None:
+    """A built-in role, or one of somebody's own, by its GUID."""
+    if role.lower() in ROLES:
+        return ROLES[role.lower()]
+    for item in world.of_type(ROLE_DEFINITIONS):
+        if item.name.lower() == role.lower():
+            (permissions, *_) = [*as_objects(item.properties.get("permissions")), {}]
+            return Role(
+                as_text(item.properties.get("roleName")),
+                tuple(texts(permissions.get("actions"))),
+                tuple(texts(permissions.get("notActions"))),
+                tuple(texts(permissions.get("dataActions"))),
+            )
+    return None
+
+
 def scope_of(assignment: Resource) -> str:
     """The scope of a role assignment."""
     return assignment.id[: assignment.key.rindex("/providers/microsoft.authorization/")]
@@ -121,19 +138,46 @@ def covers(scope: str, resource_id: str) -> bool:
     return resource_id == scope or resource_id.startswith(scope + "/")
 
 
+def identities(world: World, principal: str) -> set[str]:
+    """A principal and every group that it is in, also through other groups; in lower case."""
+    found = {principal.lower()}
+    while (
+        more := {
+            group.id.lower()
+            for group in world.principals.values()
+            if found & {member.lower() for member in group.members}
+        }
+        - found
+    ):
+        found |= more
+    return found
+
+
 def assignments(world: World, principal: str, scope: str) -> Iterator[Resource]:
-    """The assignments of a principal at a scope or above it."""
+    """The assignments of a principal, or of a group of its, at a scope or above it."""
+    held_by = identities(world, principal)
     for item in world.of_type(ROLE_ASSIGNMENTS):
-        own = as_text(item.properties.get("principalId")).lower() == principal.lower()
+        own = as_text(item.properties.get("principalId")).lower() in held_by
         if own and covers(scope_of(item), scope):
             yield item
 
 
 def holds(world: World, principal: str, scope: str, role_ids: Collection[str]) -> bool:
-    """Whether one of the roles is assigned at ``scope`` or above it, and has propagated."""
+    """Whether one of the roles is assigned at ``scope`` or above it, and has propagated.
+
+    A role of somebody's own that allows the same on data counts as well.
+    """
     wanted = {role.lower() for role in role_ids}
+    needed = [action for role in wanted for action in ROLES[role].data_actions]
+
+    def does(role: str) -> bool:
+        if role in wanted:
+            return True
+        own = None if role in ROLES else definition(world, role)
+        return own is not None and any(_matches(own.data_actions, one) for one in needed)
+
     return any(
-        role_of(item) in wanted and item.hidden.get("effective") is True
+        item.hidden.get("effective") is True and does(role_of(item))
         for item in assignments(world, principal, scope)
     )
 
@@ -141,7 +185,7 @@ def holds(world: World, principal: str, scope: str, role_ids: Collection[str]) -
 def may(world: World, principal: str, action: str, scope: str) -> bool:
     """Whether a role assignment allows ``action`` on ``scope``."""
     for item in assignments(world, principal, scope):
-        role = ROLES.get(role_of(item))
+        role = definition(world, role_of(item))
         if role and _matches(role.actions, action) and not _matches(role.not_actions, action):
             return True
     return False

@@ -165,7 +165,7 @@ def _register(world: World, subscription: str, namespace: str, principal: str) -
 def _permissions(world: World, principal: str, scope: str) -> list[JsonObject]:
     found: list[JsonObject] = []
     for assignment in roles.assignments(world, principal, scope):
-        role = roles.ROLES.get(roles.role_of(assignment))
+        role = roles.definition(world, roles.role_of(assignment))
         if role is not None and (role.actions or role.data_actions):
             found.append(
                 {

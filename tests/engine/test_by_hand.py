@@ -115,7 +115,7 @@ def way(sim: Simulation) -> Way:
         "gpuobs:gpuPool: { enabled: false }",
         "local-pyroscope",
         "AdvancedGPUObservability",
-        "adopt: true",
+        "gpuobs:grafana.adopt: true",
         "kubectl delete namespace gadget",
     ],
 )

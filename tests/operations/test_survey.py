@@ -91,6 +91,7 @@ def test_everything_that_exists_is_found_with_its_facts(
     assert grafana.public_network_access == "Enabled"
     assert grafana.roles_known is True
     assert GRAFANA_ADMIN in grafana.caller_roles
+    assert grafana.caller_may_admin is True
     workspace = found.workspace
     assert workspace.presence is Presence.FOUND
     assert "amw-dev" in workspace.query_endpoint

@@ -18,6 +18,7 @@ from contract.messages.survey import (
     SurveyRequest,
     WorkspaceFacts,
 )
+from infra.deployed import Own
 from infra.faults import ConfigurationError
 from infra.names import names_for
 from infra.preflight import ClientConfig, Existing, evaluate, survey_request
@@ -71,6 +72,7 @@ GRAFANA = GrafanaFacts(
     provisioning_state="Succeeded",
     caller_roles=(Role.GRAFANA_ADMIN.value,),
     roles_known=True,
+    caller_may_admin=True,
 )
 WORKSPACE = WorkspaceFacts(
     presence=Presence.FOUND,
@@ -783,7 +785,7 @@ def test_a_grafana_of_the_stacks_own_that_failed_is_left_to_the_next_update() ->
 
 
 def test_a_caller_without_grafanas_role_sees_the_line_that_gives_it() -> None:
-    text = fault(with_grafana(caller_roles=(Role.GRAFANA_EDITOR.value,)))
+    text = fault(with_grafana(caller_may_admin=False))
 
     assert (
         f'az role assignment create --role "Grafana Admin" --assignee-object-id {CALLER} '
@@ -792,16 +794,14 @@ def test_a_caller_without_grafanas_role_sees_the_line_that_gives_it() -> None:
 
 
 def test_nothing_is_concluded_from_roles_that_could_not_be_read() -> None:
-    assert not faults(with_grafana(caller_roles=(), roles_known=False))
+    assert not faults(with_grafana(caller_may_admin=None))
 
 
-def test_a_role_is_recognised_as_an_id_of_its_definition_and_without_case() -> None:
-    definition = (
-        f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions/"
-        + Role.GRAFANA_ADMIN.value.upper()
-    )
-
-    assert not faults(with_grafana(caller_roles=(definition,)))
+def test_a_right_to_approve_that_is_gone_stops_nothing_once_it_is_approved() -> None:
+    survey = with_facts(may_approve=False)
+    wanted = settings(WITH_METRICS)
+    (warning,) = evaluate(wanted, survey, asked(wanted), {*Own}).warnings
+    assert "Network Contributor" in warning
 
 
 @pytest.mark.parametrize(("may_read", "reported"), [(True, 0), (None, 0), (False, 1)])
@@ -916,7 +916,7 @@ def test_everything_that_does_not_fit_is_reported_in_one_message() -> None:
     survey = with_facts(
         unregistered=("Microsoft.Dashboard",),
         cluster=CLUSTER.model_copy(update={"power_state": "Stopped", "identity_type": ""}),
-        grafana=GRAFANA.model_copy(update={"sku": "Essential", "caller_roles": ()}),
+        grafana=GRAFANA.model_copy(update={"sku": "Essential", "caller_may_admin": False}),
         workspace=WORKSPACE.model_copy(update={"grafana_may_read": False}),
         may_approve=False,
         quota_limit=0,

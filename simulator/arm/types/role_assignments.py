@@ -46,7 +46,7 @@ class RoleAssignments(ResourceType):
         """Known role and principal; one assignment for a role, a principal and a scope."""
         principal = as_text(new.properties.get("principalId"))
         role = roles.role_of(new)
-        if role not in roles.ROLES:
+        if roles.definition(self.world, role) is None:
             raise ArmError(
                 404,
                 "RoleDefinitionDoesNotExist",
@@ -132,15 +132,18 @@ class RoleAssignments(ResourceType):
         scope = call.id.scope
         wanted = call.request.query.get("$filter", "")
         exact = "atscope()" in wanted.lower()
-        principal = ""
-        if "principalid eq '" in wanted.lower() or "assignedto('" in wanted.lower():
-            principal = wanted.split("'")[1].lower()
+        holders: set[str] = set()
+        if "principalid eq '" in wanted.lower():
+            holders = {wanted.split("'")[1].lower()}
+        elif "assignedto('" in wanted.lower():
+            # Through groups as well, which `principalId eq` is not.
+            holders = roles.identities(self.world, wanted.split("'")[1])
         found: list[JsonObject] = []
         for item in sorted(self.world.of_type(self.type), key=lambda item: item.key):
             own = roles.scope_of(item)
             if not (roles.covers(own, scope) or (not exact and roles.covers(scope, own))):
                 continue
-            if principal and as_text(item.properties.get("principalId")).lower() != principal:
+            if holders and as_text(item.properties.get("principalId")).lower() not in holders:
                 continue
             found.append(self.wire(item))
         return Response(200, {"value": found})
