@@ -9,8 +9,8 @@
   (``{region/family: {limit, used}}``), ``kubeconfigs`` (``{cluster name: text}``, given out instead
   of the simulated one), ``extensionChart`` (``{namespace: whether the extension's chart carries it,
   release: name of its Helm release}``), ``subscriptions`` (``{id: tenant id}``: more of them, or
-  foreign ones), ``takenNames`` (names that somebody outside of this world has where names are
-  unique).
+  foreign ones; the caller owns those of the home tenant), ``takenNames`` (names that somebody
+  outside of this world has where names are unique).
 - ``POST advance`` ``{"seconds"}``: let simulated time pass.
 - ``POST services/<cluster>``: a JSON list of Service manifests observed in a real cluster of that
   name; the answer is what the cloud controller wants of each
@@ -95,6 +95,8 @@ class Control:
                     | "takenNames"
                 ):
                     world.settings[key] = value
+                    if key == "subscriptions":
+                        seed.own(world, text_map(value))
                 case _:
                     return _wrong(f"unknown setting {key!r}")
         return Response(200, {})

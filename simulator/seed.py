@@ -7,6 +7,7 @@ All of it is made through ARM, as a person would have.
 
 import json
 import uuid
+from collections.abc import Mapping
 from typing import Final
 
 from simulator.arm import roles
@@ -17,7 +18,7 @@ from simulator.clock import Clock, timestamp
 from simulator.http import Request
 from simulator.identity import sign
 from simulator.values import JsonObject, as_object, as_text
-from simulator.world import Principal, Resource, World
+from simulator.world import TENANT_ID, Principal, Resource, World
 
 CALLER_ID: Final = "22222222-2222-4222-8222-222222222222"
 LOCATION: Final = "westeurope"
@@ -51,6 +52,13 @@ def plant(world: World) -> None:
     world.timeline.clear()
     world.clock = Clock(clock.factor)
     world.rewind()
+
+
+def own(world: World, subscriptions: Mapping[str, str]) -> None:
+    """Make the caller owner of further subscriptions, given with their tenants."""
+    for subscription, tenant in subscriptions.items():
+        if tenant == TENANT_ID:
+            world.put(_first_assignment(f"/subscriptions/{subscription}"))
 
 
 _GRAFANA: JsonObject = {
