@@ -12,7 +12,7 @@ from typing import Final
 
 import yaml
 
-from simulator.values import JsonObject, as_object, as_objects, bury
+from simulator.values import JsonObject, as_object, as_objects, as_text, bury, dig
 from tests.engine.simulation import Outcome, read_events
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -67,14 +67,20 @@ class ThrowAwayStack:
         return self._run("destroy", "--yes", "--skip-preview", *arguments)
 
     def resources(self) -> list[JsonObject]:
-        """The resources in state."""
-        found = self._pulumi("stack", "export", "--stack", STACK, quiet=True)
-        deployment = as_object(as_object(json.loads(found.output)).get("deployment"))
-        return as_objects(deployment.get("resources"))
+        """The resources in state, as the file backend keeps them (``pulumi stack export``)."""
+        project = as_text(self._project_file()["name"])
+        file = self.folder / "state" / ".pulumi" / "stacks" / project / f"{STACK}.json"
+        return as_objects(dig(json.loads(file.read_text()), "checkpoint", "latest", "resources"))
 
     def output(self, name: str) -> str:
-        """One output of the stack, as JSON."""
-        return self._pulumi("stack", "output", name, "--json", "--stack", STACK, quiet=True).output
+        """One output of the stack, as JSON (``pulumi stack output NAME --json``).
+
+        Raises:
+            LookupError: the stack has no such output.
+            ValueError: nothing is deployed.
+        """
+        (stack,) = [one for one in self.resources() if one["type"] == "pulumi:pulumi:Stack"]
+        return json.dumps(as_object(stack.get("outputs"))[name])
 
     def run(self, *command: str, stdin: str = "") -> "subprocess.CompletedProcess[str]":
         """Run one of the project's own commands, in the checkout."""
@@ -121,7 +127,7 @@ class ThrowAwayStack:
         events = log.read_text().splitlines() if log.exists() else []
         return read_events(done, [as_object(json.loads(line)) for line in events if line])
 
-    def _pulumi(self, *arguments: str, quiet: bool = False) -> Outcome:
+    def _pulumi(self, *arguments: str) -> Outcome:
         """Run pulumi; what it says is shown as it comes.
 
         Ctrl-C is passed on to it, so that it ends in good order before the interruption goes on.
@@ -148,8 +154,7 @@ class ThrowAwayStack:
         def read() -> None:
             for line in process.stdout or ():
                 lines.append(line)
-                if not quiet:
-                    self.say(f"  {line.rstrip()}")
+                self.say(f"  {line.rstrip()}")
 
         reader = threading.Thread(target=read, daemon=True)
         reader.start()
