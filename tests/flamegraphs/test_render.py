@@ -13,7 +13,7 @@ from flamegraphs.hotspots import hotspots
 from flamegraphs.render import html, labels, pprof, speedscope, svg
 from flamegraphs.render.write import format_of, write
 from flamegraphs.tree import tree
-from tests.flamegraphs.command import flamegraphs
+from tests.flamegraphs.command import called
 from tests.flamegraphs.generated import field
 from tests.flamegraphs.profiles import (
     Stacks,
@@ -71,9 +71,9 @@ def test_every_format_is_written_to_a_file_or_standard_output_alike(
     source.write_text("main;a 3\nmain;0x1 4\n")
     output = tmp_path / "out"
     options = ["render", str(source), "--format", chosen, "--title", "t"]
-    assert flamegraphs(*options, "-o", str(output)).status == 0
+    assert called(*options, "-o", str(output)).status == 0
     if chosen != "pprof":
-        assert flamegraphs(*options).out == output.read_text()
+        assert called(*options).out == output.read_text()
     assert sorted(tmp_path.iterdir()) == [source, output]
 
 
@@ -144,7 +144,7 @@ def test_a_comparison_is_drawn_as_a_page_with_both_values_of_every_block(
     two: tuple[str, str], tmp_path: Path
 ) -> None:
     output = tmp_path / "diff.html"
-    done = flamegraphs("render", "--diff", *two, "-o", str(output))
+    done = called("render", "--diff", *two, "-o", str(output))
     assert (done.status, done.error) == (0, "")
     data = page_data(output.read_bytes())
     names = [data["names"][name] for name in data["name"]]
@@ -163,7 +163,7 @@ def test_a_comparison_is_drawn_as_a_page_with_both_values_of_every_block(
 def test_a_comparison_as_a_picture_has_a_colour_and_a_sign_for_every_change(
     two: tuple[str, str],
 ) -> None:
-    done = flamegraphs("render", "--diff", *two, "--format", "svg")
+    done = called("render", "--diff", *two, "--format", "svg")
     root = ET.fromstring(done.out)  # noqa: S314 - made a line above
     seen: dict[str, tuple[str, str]] = {}
     for group in root.iter(f"{SVG}g"):
@@ -184,7 +184,7 @@ def test_the_page_and_the_picture_tell_changes_by_the_same_colours() -> None:
 
 
 def test_a_comparison_is_folded_with_both_values(two: tuple[str, str]) -> None:
-    done = flamegraphs("render", "--diff", *two, "--format", "folded")
+    done = called("render", "--diff", *two, "--format", "folded")
     assert sorted(done.out.splitlines()) == [
         "main;load 50 60",
         "main;new 0 8",
@@ -195,7 +195,7 @@ def test_a_comparison_is_folded_with_both_values(two: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize("chosen", ["pprof", "speedscope"])
 def test_a_format_without_comparisons_is_refused_by_name(two: tuple[str, str], chosen: str) -> None:
-    done = flamegraphs("render", "--diff", *two, "--format", chosen)
+    done = called("render", "--diff", *two, "--format", chosen)
     assert done.status == 2
     assert f"cannot be written as {chosen}" in done.error
     assert done.out == ""
@@ -205,7 +205,7 @@ def test_two_that_measure_different_things_have_no_picture(tmp_path: Path) -> No
     size, count = tmp_path / "size.pb", tmp_path / "count.folded"
     size.write_bytes(pprof_bytes([(["f"], 30)]))
     count.write_bytes(b"f 3\n")
-    done = flamegraphs("render", "--diff", str(size), str(count), "-o", str(tmp_path / "x.html"))
+    done = called("render", "--diff", str(size), str(count), "-o", str(tmp_path / "x.html"))
     assert done.status == 2
     assert f"{size} (malloc in bytes)" in done.error
     assert "measure different things" in done.error
@@ -214,7 +214,7 @@ def test_two_that_measure_different_things_have_no_picture(tmp_path: Path) -> No
 
 
 def test_a_comparison_and_a_file_do_not_fit_together(two: tuple[str, str]) -> None:
-    done = flamegraphs("render", two[0], "--diff", *two)
+    done = called("render", two[0], "--diff", *two)
     assert done.status == 2
     assert "--diff names its two profiles itself" in done.error
 
@@ -222,7 +222,7 @@ def test_a_comparison_and_a_file_do_not_fit_together(two: tuple[str, str]) -> No
 def test_a_page_has_every_sample_type_of_a_file(tmp_path: Path) -> None:
     source = tmp_path / "in.pb.gz"
     source.write_bytes(pprof_bytes([(["f", "main"], 30), (["g", "main"], 12)]))
-    done = flamegraphs("render", str(source))
+    done = called("render", str(source))
     data = page_data(done.out.encode())
     assert [(one["name"], one["unit"]) for one in data["measures"]] == [
         ("malloc", "bytes"),
@@ -248,7 +248,7 @@ def test_a_page_says_when_the_profile_was_taken_and_how_long_that_took(tmp_path:
     source = tmp_path / "in.pb"
     times = field(9, 1_777_636_800 * 10**9) + field(10, 30 * 10**9)
     source.write_bytes(pprof_bytes([(["f"], 3)]) + times)
-    (facts, _) = page_data(flamegraphs("render", str(source)).out.encode())["facts"]
+    (facts, _) = page_data(called("render", str(source)).out.encode())["facts"]
     assert ["taken", "2026-05-01 12:00:00Z"] in facts
     assert ["duration", "30 s"] in facts
 
