@@ -37,20 +37,20 @@ class PrivateLinkRequest(Message):
 
 
 class HeldPrivateLink(Message):
-    """``hold-private-link`` answers the namespace, which ties the release to the guard."""
+    """``hold-private-link`` answers the namespace it was given."""
 
     namespace: str
 
 
 class ReadyPrivateLink(Message):
-    """``await-private-link`` answers the id, which ties the endpoint to the wait."""
+    """``await-private-link`` answers the id, and the alias that Azure gave the service."""
 
     id: str
     alias: str
 
 
 class UnusedPrivateLink(Message):
-    """``await-private-link-unused`` answers the id of what nothing is connected to."""
+    """``await-private-link-unused`` answers the id of what nobody else is connected to."""
 
     id: str
 

@@ -648,3 +648,92 @@ def test_whether_the_private_endpoint_is_there_is_found(
     assert survey(operations, **asked).private_endpoint is Presence.ABSENT
     azure.connect(azure.expose())
     assert survey(operations, **asked).private_endpoint is Presence.FOUND
+
+
+SUBNET_ID = f"{GROUP_ID}/providers/Microsoft.Network/virtualNetworks/net/subnets/nodes"
+JOIN = "Microsoft.Network/virtualNetworks/subnets/join/action"
+WRITE = "Microsoft.Network/virtualNetworks/subnets/write"
+
+
+def in_a_network_of_ones_own(azure: Azure) -> str:
+    """Put a pool of the cluster's into a subnet; the cluster's identity."""
+    azure.arm(
+        "PUT",
+        SUBNET_ID.rpartition("/subnets/")[0],
+        "2024-05-01",
+        {
+            "location": "westeurope",
+            "properties": {
+                "addressSpace": {"addressPrefixes": ["10.0.0.0/8"]},
+                "subnets": [{"name": "nodes", "properties": {"addressPrefix": "10.1.0.0/16"}}],
+            },
+        },
+    )
+    pool = {
+        "count": 1,
+        "vmSize": "Standard_D4s_v5",
+        "mode": "User",
+        "vnetSubnetID": SUBNET_ID,
+    }
+    azure.arm("PUT", f"{CLUSTER_ID}/agentPools/own", "2025-09-01", {"properties": pool})
+    azure.arm("GET", f"{CLUSTER_ID}/agentPools/own", "2025-09-01")
+    cluster = azure.arm("GET", CLUSTER_ID, "2025-09-01")
+    return as_text(as_object(cluster["identity"])["principalId"])
+
+
+def assign(azure: Azure, principal: str, role: str) -> None:
+    scope = f"{SUBNET_ID}/providers/Microsoft.Authorization"
+    properties = {
+        "roleDefinitionId": f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization"
+        f"/roleDefinitions/{role}",
+        "principalId": principal,
+        "principalType": "ServicePrincipal",
+    }
+    azure.arm(
+        "PUT",
+        f"{scope}/roleAssignments/{uuid.uuid4()}",
+        "2022-04-01",
+        {"properties": properties},
+    )
+
+
+def test_what_the_clusters_identity_may_not_do_with_its_subnet_is_found(
+    azure: Azure, operations: Operations
+) -> None:
+    assert survey(operations).link_subnet.presence is Presence.NOT_ASKED
+    principal = in_a_network_of_ones_own(azure)
+    found = survey(operations).link_subnet
+    assert (found.presence, found.id, found.certain) == (Presence.FOUND, SUBNET_ID, True)
+    assert {JOIN, WRITE} < set(found.missing)
+    assign(azure, principal, READER)
+    assert set(survey(operations).link_subnet.missing) == {JOIN, WRITE}
+    assign(azure, principal, NETWORK_CONTRIBUTOR)
+    assert survey(operations).link_subnet.missing == ()
+    absent = survey(operations, private_link_subnet="elsewhere").link_subnet
+    assert absent.presence is Presence.ABSENT
+    assert absent.id.endswith("/virtualNetworks/net/subnets/elsewhere")
+
+
+def test_roles_that_cannot_be_read_leave_it_uncertain(azure: Azure, operations: Operations) -> None:
+    assign(azure, in_a_network_of_ones_own(azure), NETWORK_CONTRIBUTOR)
+    refusal = {"status": 403, "body": {"error": {"code": "AuthorizationFailed", "message": "no"}}}
+    for path in (".*/roleDefinitions/[^/]+", ".*/roleAssignments"):
+        azure.fault("GET", path, refusal, count=None)
+        found = survey(operations).link_subnet
+        assert (found.presence, found.certain) == (Presence.FOUND, False)
+        assert found.missing
+
+
+def test_a_private_link_appears_once_the_clusters_identity_may_use_its_subnet(
+    azure: Azure, operations: Operations
+) -> None:
+    """The cloud controller's side: the same rights, and the subnet's policies disabled."""
+    principal = in_a_network_of_ones_own(azure)
+    asked = {"private_link_name": "pyroscope-dev"}
+    azure.expose()
+    assert survey(operations, **asked).private_link.presence is Presence.ABSENT
+    assign(azure, principal, NETWORK_CONTRIBUTOR)
+    azure.expose()
+    assert survey(operations, **asked).private_link.presence is Presence.FOUND
+    subnet = azure.arm("GET", SUBNET_ID, "2024-05-01")
+    assert as_object(subnet["properties"])["privateLinkServiceNetworkPolicies"] == "Disabled"
