@@ -69,7 +69,10 @@ def _check_existing(
             f"true, or: az resource update --ids {place.id} --set "
             "properties.publicNetworkAccess=Enabled",
         )
-    upgrade = f"az resource update --ids {place.id} --set properties.grafanaMajorVersion=12"
+    upgrade = (
+        f"az resource update --ids {place.id} --set properties.grafanaMajorVersion=12 "
+        "--force-string"  # else the Azure CLI sends a number, and Grafana wants a text
+    )
     if live is not None and live < OLDEST_MAJOR_VERSION:
         yield place.fault(
             rule=f"must run Grafana 12 or later; it runs {live}",

@@ -12,7 +12,7 @@ from typing import Final
 
 from simulator.arm import locations, roles
 from simulator.arm.errors import ArmError, forbidden, group_not_found
-from simulator.arm.ids import group_id
+from simulator.arm.ids import group_id, group_of
 from simulator.arm.resource_type import ResourceType
 from simulator.arm.subscription import NAMESPACES, known_namespace
 from simulator.http import Request, Response
@@ -143,10 +143,11 @@ def _resources(
 ) -> Response:
     """The resources below a scope that the caller may read, without their properties.
 
-    ``$filter`` is understood as ``resourceType eq '...'`` and ``name eq '...'``, joined by ``and``.
+    ``$filter`` is understood as ``resourceType``, ``name``, ``location`` and ``resourceGroup``
+    with ``eq '...'``, joined by ``and``.
     """
     wanted = dict(_conditions(request.query.get("$filter", "")))
-    unknown = wanted.keys() - {"resourcetype", "name", "location"}
+    unknown = wanted.keys() - {"resourcetype", "name", "location", "resourcegroup"}
     if unknown:
         raise ArmError(
             400, "InvalidFilterInQueryString", f"Invalid $filter: {', '.join(sorted(unknown))}."
@@ -187,6 +188,7 @@ def _matches(item: Resource, wanted: dict[str, str]) -> bool:
         "resourcetype": item.type.lower(),
         "name": item.name.lower(),
         "location": as_text(item.body.get("location")).lower(),
+        "resourcegroup": group_of(item.key).rpartition("/")[2],
     }
     return all(own[key] == value for key, value in wanted.items())
 

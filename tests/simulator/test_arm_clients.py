@@ -65,8 +65,12 @@ def test_roles_are_found_by_name_and_by_id(azure: Azure) -> None:
 
 def test_the_resources_of_a_subscription_and_of_a_group_are_listed_by_type(azure: Azure) -> None:
     wanted = "resourceType eq 'Microsoft.ContainerService/managedClusters'"
-    for scope, names in ((SUBSCRIPTION, ["aks-dev", "aks-prod"]), (GROUP, ["aks-dev"])):
-        query = {"api-version": "2024-11-01", "$filter": wanted}
+    for scope, more, names in (
+        (SUBSCRIPTION, "", ["aks-dev", "aks-prod"]),
+        (SUBSCRIPTION, " and resourceGroup eq 'RG-prod'", ["aks-prod"]),
+        (GROUP, "", ["aks-dev"]),
+    ):
+        query = {"api-version": "2024-11-01", "$filter": wanted + more}
         answer = azure.call("GET", f"{scope}/resources", **query).json()
         assert [item["name"] for item in answer["value"]] == names
         assert "properties" not in answer["value"][0]

@@ -16,7 +16,15 @@ from simulator.world import Operation, Resource
 
 NETWORKS: Final = "Microsoft.Network/virtualNetworks"
 SUBNETS: Final = "Microsoft.Network/virtualNetworks/subnets"
-VERSIONS: Final = ("2021-05-01", "2022-01-01", "2024-03-01", "2024-05-01", "2026-03-01")
+VERSIONS: Final = (
+    "2022-01-01",
+    "2024-03-01",
+    "2024-05-01",
+    "2024-07-01",
+    "2025-07-01",
+    "2026-03-01",
+)
+"""The Azure CLI sends 2025-07-01 for networks and 2024-07-01 for subnets."""
 
 _SUBNET_FIELDS: Final = {
     "addressPrefix": schema.text(),
