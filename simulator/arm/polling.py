@@ -29,7 +29,7 @@ class LongRunningOperation:
         subscription = resource_id.split("/")[2]
         regional = f"/subscriptions/{subscription}/providers/{{}}/locations/{location}"
         base = world.arm_url
-        deleting = operation.kind == "delete"
+        deleting = operation.kind in ("delete", "disconnect")
         match self.name:
             case "dashboard":
                 place = f"/providers/Microsoft.Dashboard/locations/{location.upper()}"

@@ -17,7 +17,7 @@ from simulator.arm.api import TYPES
 from simulator.arm.ids import parse_text
 from simulator.clock import Clock
 from simulator.seed import SUBSCRIPTION_ID
-from simulator.values import JsonObject, as_list, as_object, as_objects, as_text, is_list, is_object
+from simulator.values import JsonObject, as_list, as_object, as_text, is_list, is_object
 from simulator.world import World
 from tests.simulator.azure import (
     CLUSTER,
@@ -34,10 +34,21 @@ from tests.simulator.azure import (
 )
 
 FOLDER: Final = Path(__file__).with_name("pairs")
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML in which an API version is a text, not a date."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, form) for tag, form in resolvers if not tag.endswith(":timestamp")]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
 PAIRS: Final = [
     as_object(pair)
     for file in sorted(FOLDER.glob("*.yaml"))
-    for pair in as_list(yaml.load(file.read_text(), yaml.BaseLoader))  # noqa: S506 - texts only
+    for pair in as_list(yaml.load(file.read_text(), _Loader))  # noqa: S506 - a safe one
 ]
 INSIGHTS: Final = f"{GROUP}/providers/Microsoft.Insights"
 NETWORK: Final = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/vnet"
@@ -104,12 +115,14 @@ GIVEN: Final[dict[str, Callable[[Azure], object]]] = {
 
 
 def filled(value: object, places: dict[str, str]) -> object:
-    """``value`` with the places named in it put in, and texts that are numbers as numbers."""
+    """``value`` with the places named in it put in."""
     if is_object(value):
         return {key: filled(item, places) for key, item in value.items()}
     if is_list(value):
         return [filled(item, places) for item in value]
-    return re.sub(r"\{([A-Z_]+)\}", lambda found: places[found[1]], as_text(value))
+    if not isinstance(value, str):
+        return value
+    return re.sub(r"\{([A-Z_]+)\}", lambda found: places[found[1]], value)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: as_text(pair["name"]))
@@ -125,24 +138,14 @@ def test_a_request_of_the_specification_is_answered_as_in_the_specification(
     answer = azure.call(
         as_text(asked["method"]),
         as_text(filled(asked["path"], places)),
-        typed(filled(asked["body"], places)) if "body" in asked else None,
+        filled(asked["body"], places) if "body" in asked else None,
         **{"api-version": as_text(asked["version"])},
     )
-    assert answer.status_code == int(as_text(wanted["status"])), answer.text
+    assert answer.status_code == wanted["status"], answer.text
     for name, value in as_object(wanted.get("headers")).items():
         assert matches(value, answer.headers.get(name)), (name, answer.headers)
     if "body" in wanted:
-        template = typed(filled(wanted["body"], places))
-        assert differences(template, answer.json()) == []
-
-
-def typed(value: object) -> object:
-    """YAML's plain scalars as JSON has them; a quoted number or word stays a text (see below)."""
-    if is_object(value):
-        return {key: typed(item) for key, item in value.items()}
-    if is_list(value):
-        return [typed(item) for item in value]
-    return value
+        assert differences(filled(wanted["body"], places), answer.json()) == []
 
 
 def matches(wanted: object, found: object) -> bool:
@@ -204,7 +207,6 @@ def test_every_type_has_a_pair_for_each_of_its_operations() -> None:
     assert missing == []
 
 
-def test_names_of_pairs_are_sentences_of_their_own() -> None:
+def test_no_two_pairs_have_one_name() -> None:
     names = [as_text(pair["name"]) for pair in PAIRS]
     assert len(names) == len(set(names))
-    assert all(as_objects([pair])[0].get("answer") for pair in PAIRS)
