@@ -210,6 +210,14 @@ def test_an_association_takes_the_location_that_the_azure_cli_sends(azure: Azure
     assert "location" not in azure.put(path, body)
 
 
+def test_a_collection_endpoint_that_is_sent_again_keeps_what_the_service_computed(
+    azure: Azure,
+) -> None:
+    path = f"{GROUP}/providers/Microsoft.Insights/dataCollectionEndpoints/dce"
+    body: JsonObject = {"location": "westeurope", "properties": {}}
+    assert azure.put(path, body)["properties"] == azure.put(path, body)["properties"]
+
+
 # --- refusals -------------------------------------------------------------------------------------
 
 

@@ -227,6 +227,25 @@ def test_a_namespace_is_made_and_removed(plugin: Plugin, azure: AzureClient) -> 
     assert "made" not in names_of(azure, "namespaces")
 
 
+@pytest.mark.parametrize(
+    ("headers", "made"), [({"Retry-After": "1"}, True), (dict[str, str](), False)]
+)
+def test_a_busy_api_server_is_asked_again_where_it_says_when(
+    plugin: Plugin, azure: AzureClient, headers: dict[str, str], made: bool
+) -> None:
+    name = f"busy-{made}".lower()
+    then = {"status": 429, "headers": headers}
+    rule = {"service": "kubernetes", "method": "PATCH", "path": f".*/namespaces/{name}"}
+    azure.settings(faults=[{**rule, "count": 2, "then": then}])
+    if made:
+        plugin.create(NAMESPACE, namespace(name))
+    else:
+        with pytest.raises(CallFailed):
+            plugin.create(NAMESPACE, namespace(name))
+    azure.settings(faults=[])
+    assert (name in names_of(azure, "namespaces")) is made
+
+
 def test_an_existing_namespace_is_not_taken_over(plugin: Plugin) -> None:
     plugin.create(NAMESPACE, namespace("taken"))
     with pytest.raises(CallFailed, match='namespaces "taken" already exists'):

@@ -82,7 +82,10 @@ class DataCollectionEndpoints(ResourceType):
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """Its addresses are there at once."""
         new.properties["provisioningState"] = "Succeeded"
-        if old is None:
+        new.properties.setdefault("networkAcls", {"publicNetworkAccess": "Enabled"})
+        if old is not None:
+            new.properties["immutableId"] = old.properties.get("immutableId")
+        else:
             location = as_text(new.body.get("location"))
             unique = f"{new.name}-{uuid.uuid4().hex[:4]}.{location}-1"
             new.properties["configurationAccess"] = {
@@ -95,7 +98,6 @@ class DataCollectionEndpoints(ResourceType):
                 "endpoint": f"https://{unique}.metrics.ingest.monitor.azure.com"
             }
             new.properties["immutableId"] = f"dce-{uuid.uuid4().hex}"
-            new.properties.setdefault("networkAcls", {"publicNetworkAccess": "Enabled"})
 
     def finish_delete(self, resource: Resource) -> ArmError | None:
         """One that a rule or an association uses stays."""

@@ -15,6 +15,8 @@ from simulator.plugins.provider import ProviderError
 from simulator.values import as_object, as_text
 
 POLL_SECONDS = 2.0
+ATTEMPTS = 11
+"""One call and client-go's ten repetitions (``withRetry`` of rest/request.go)."""
 
 _Found = TypeVar("_Found")
 
@@ -56,6 +58,8 @@ class Client:
     ) -> Object:
         """The decoded answer.
 
+        As client-go does, a 429 or 5xx with a Retry-After is repeated after that time.
+
         Raises:
             ApiError: the server refused.
             UnreachableError: it does not answer.
@@ -71,25 +75,39 @@ class Client:
             data = json.dumps(body)
             headers["Content-Type"] = content_type
         url = f"{self._server.geturl().rstrip('/')}{path}"
+        status, pause, text = 0, "", ""
+        for _ in range(ATTEMPTS):
+            status, pause, text = self._send(method, url, path, data, headers)
+            if not (status == 429 or status >= 500) or not pause.isdigit():
+                break
+            if self._cancelled.wait(max(int(pause) * self._scale, 0.005)):
+                raise ProviderError("context canceled")
+        answer = _decoded(text)
+        phrase = http.client.responses.get(status, "")
+        if status == 503 and not answer:
+            raise UnreachableError(f'{method.title()} "{url}": {phrase}')
+        if status >= 400:
+            document = as_object(answer)
+            message = as_text(document.get("message")) or text or phrase
+            raise ApiError(status, as_text(document.get("reason")), message)
+        return as_object(answer)
+
+    def _send(
+        self, method: str, url: str, path: str, data: str | None, headers: dict[str, str]
+    ) -> tuple[int, str, str]:
+        """Status, Retry-After and text of one answer."""
         connection = http.client.HTTPSConnection(
             str(self._server.hostname), self._server.port, context=self._tls, timeout=60
         )
         try:
             connection.request(method, self._server.path.rstrip("/") + path, data, headers)
             response = connection.getresponse()
-            text = response.read().decode()
+            pause = response.getheader("Retry-After") or ""
+            return response.status, pause, response.read().decode()
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(f'{method.title()} "{url}": {error}') from error
         finally:
             connection.close()
-        answer = _decoded(text)
-        if response.status == 503 and not answer:
-            raise UnreachableError(f'{method.title()} "{url}": {response.reason}')
-        if response.status >= 400:
-            status = as_object(answer)
-            message = as_text(status.get("message")) or text or response.reason
-            raise ApiError(response.status, as_text(status.get("reason")), message)
-        return as_object(answer)
 
     def find(self, path: str) -> Object | None:
         """What GET answers; None for a 404."""
