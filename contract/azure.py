@@ -37,6 +37,11 @@ DATA_COLLECTION_RULE = "Microsoft.Insights/dataCollectionRules"
 DATA_COLLECTION_RULE_ASSOCIATION = "Microsoft.Insights/dataCollectionRuleAssociations"
 DATA_COLLECTION_API = "2022-06-01"
 
+RULE_GROUP = "Microsoft.AlertsManagement/prometheusRuleGroups"
+
+ACTION_GROUP = "Microsoft.Insights/actionGroups"
+ACTION_GROUP_API = "2023-01-01"
+
 EXTENSION = "Microsoft.KubernetesConfiguration/extensions"
 EXTENSION_API = "2023-05-01"
 

@@ -9,9 +9,9 @@ Not here: titles, units and positions (:mod:`dashboards.panels`), and alerts.
 
 from typing import Final
 
+from contract import live_memory
 from contract.agent import (
     ALLOCATED,
-    FREED,
     FREED_IMPLICITLY,
     METRICS_POD,
     NAMESPACE_LABEL,
@@ -19,49 +19,22 @@ from contract.agent import (
     SAMPLE_TYPE,
     SAMPLE_UNIT,
 )
+from contract.live_memory import GPU_MEMORY, POD, PROCESS, by, reports
 
-POD: Final = ("cluster", NAMESPACE_LABEL, METRICS_POD)
-PROCESS: Final = (*POD, "pid")
-
-# One allocation can be reported more than once: by the driver's and by the runtime's probe
-# (otel_scope_name), and by two scrape jobs of one agent (job, instance). Each report is complete
-# in itself, so a process holds what its largest report says, never the sum of them. Other labels
-# (the thread's name, for one) split a report and are summed away.
-REPORT: Final = (*PROCESS, "job", "instance", "otel_scope_name")
-
-# host_raw="0" is GPU memory; "1" is pinned host memory.
 SELECTED: Final = (
-    f'cluster=~"$cluster",{NAMESPACE_LABEL}=~"$namespace",{METRICS_POD}=~"$pod",host_raw="0"'
+    f'cluster=~"$cluster",{NAMESPACE_LABEL}=~"$namespace",{METRICS_POD}=~"$pod",{GPU_MEMORY}'
 )
 
 # How far the agent's silence is bridged before it counts as lost: Prometheus' own look-back.
 _LOOK_BACK: Final = "5m"
 
 
-def _by(labels: tuple[str, ...]) -> str:
-    return f"by ({', '.join(labels)})"
-
-
 def _reports(metric: str, over: str = "{}") -> str:
-    """The metric summed to whole reports; ``over`` wraps the selector, e.g. in ``rate``."""
-    return f"sum {_by(REPORT)} ({over.format(f'{metric}{{{SELECTED}}}')})"
+    return reports(metric, SELECTED, over)
 
 
 def _live(over: str = "{}") -> str:
-    """Allocated - freed - implicitly freed, by process.
-
-    - A process that has never freed may have no such series: ``or ... * 0`` stands in for it,
-      as a plain subtraction would drop exactly the process that leaks.
-    - All counters of an agent restart together, so their difference stays what the agent has
-      seen since *its* start. The clamp only covers the minutes in which a stale old series
-      outlives its restarted neighbour.
-    """
-    allocated = _reports(ALLOCATED, over)
-    released = "".join(
-        f"\n  - ({_reports(metric, over)} or {allocated} * 0)"
-        for metric in (FREED, FREED_IMPLICITLY)
-    )
-    return f"max {_by(PROCESS)} (clamp_min(\n  {allocated}{released},\n0))"
+    return live_memory.live_by_process(SELECTED, over)
 
 
 def live_by_process() -> str:
@@ -71,7 +44,7 @@ def live_by_process() -> str:
 
 def live_by_pod() -> str:
     """Bytes of GPU memory held, one series a pod."""
-    return f"sum {_by(POD)} ({live_by_process()})"
+    return f"sum {by(POD)} ({live_by_process()})"
 
 
 def live_total() -> str:
@@ -86,13 +59,13 @@ def top_processes(count: int) -> str:
 
 def counted_of_top_processes(metric: str, count: int) -> str:
     """A counter's value, in bytes since the agent's start, for exactly the top processes."""
-    return f"max {_by(PROCESS)} ({_reports(metric)}) and {top_processes(count)}"
+    return f"max {by(PROCESS)} ({_reports(metric)}) and {top_processes(count)}"
 
 
 def rate_by_pod(metric: str) -> str:
     """Bytes per second, one series a pod; ``rate`` allows for restarted counters."""
     rate = _reports(metric, "rate({}[$__rate_interval])")
-    return f"sum {_by(POD)} (max {_by(PROCESS)} ({rate}))"
+    return f"sum {by(POD)} (max {by(PROCESS)} ({rate}))"
 
 
 def implicitly_freed_by_pod() -> str:
@@ -101,7 +74,7 @@ def implicitly_freed_by_pod() -> str:
     Not a rate: most processes free so once, as the first value of their series, and ``rate`` and
     ``increase`` see no growth in a first value.
     """
-    return f"sum {_by(POD)} (max {_by(PROCESS)} ({_reports(FREED_IMPLICITLY)}))"
+    return f"sum {by(POD)} (max {by(PROCESS)} ({_reports(FREED_IMPLICITLY)}))"
 
 
 def pods_holding_memory() -> str:
@@ -123,7 +96,7 @@ def lost_from_sight() -> str:
     now = f"last_over_time({{}}[{_LOOK_BACK}])"
     before = f"last_over_time({{}}[{_LOOK_BACK}] offset {_LOOK_BACK})"
     known, known_before = (
-        f"max {_by(PROCESS)} ({_reports(ALLOCATED, over)})" for over in (now, before)
+        f"max {by(PROCESS)} ({_reports(ALLOCATED, over)})" for over in (now, before)
     )
     return f"({_live(before)} unless ({known} >= {known_before})) > 0"
 

@@ -12,6 +12,7 @@ from functools import partial
 from flamegraphs.errors import FlameGraphError
 from flamegraphs.terminal import complain
 from gpuobs import VERSION
+from gpuobs.alerts import ALERTS
 from gpuobs.check import CHECK
 from gpuobs.dashboard import DASHBOARD
 from gpuobs.profiles import PROFILES
@@ -21,9 +22,9 @@ from operations.errors import OperationError, unexpected
 
 PROG = "python -m gpuobs"
 
-VERBS = (CHECK, *PROFILES, DASHBOARD)
+VERBS = (CHECK, *PROFILES, DASHBOARD, ALERTS)
 
-_ROOMS = ("contract", "dashboards", "flamegraphs", "gpuobs", "operations")
+_ROOMS = ("alerts", "contract", "dashboards", "flamegraphs", "gpuobs", "operations")
 
 _SIGNING_IN = """\
 signing in:

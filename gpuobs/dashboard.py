@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> Status:
             prometheus_uid=options.prometheus_uid or prometheus or None,
         )
     )
-    _write(json.dumps(model, indent=2, sort_keys=True) + "\n", options.output)
+    write(json.dumps(model, indent=2, sort_keys=True) + "\n", options.output)
     return Status.DONE
 
 
@@ -66,7 +66,8 @@ def _of_stack(stack: str) -> tuple[str, str, str]:
     )
 
 
-def _write(text: str, output: str) -> None:
+def write(text: str, output: str) -> None:
+    """Write ``text`` to the file ``output``; ``-`` is standard output."""
     if output == "-":
         sys.stdout.write(text)
         return

@@ -67,6 +67,16 @@ gpuobs:prometheus:
 """,
     ),
     (
+        "Somebody is told of leaks and failures ([Alerts](alerts.md))",
+        """\
+gpuobs:prometheus:
+  azureMonitorWorkspace: { existing: { name: amw-dev, resourceGroup: rg-dev } }
+gpuobs:alerts:
+  email: [oncall@example.com]
+  rules: { leak: { threshold: 2 }, nearCapacity: { enabled: true } }
+""",
+    ),
+    (
         "A pinned version of the agent, and its settings",
         """\
 gpuobs:inspektorGadget:

@@ -43,6 +43,10 @@ class Names:
     """Data collection endpoint in the cluster's region, if that is another: 3 to 44 characters."""
     data_collection_rule: str
     """Data collection rule: at most 64 characters."""
+    rule_group: str
+    """Prometheus rule group of the alerts: at most 80 letters, digits, hyphens."""
+    action_group: str
+    """Action group of the alerts' e-mails: at most 80 letters, digits, hyphens."""
     dns_prefix: str
     """Prefix of the API server's host name: at most 54 letters, digits, hyphens."""
     request_message: str
@@ -74,6 +78,8 @@ def names_for(project: str, stack: str, subscription_id: str = "") -> Names:
         data_collection_endpoint=named("dce", 44),
         configuration_endpoint=named("dce-config", 44),
         data_collection_rule=named("dcr", 64),
+        rule_group=named("alerts", 80),
+        action_group=named("alerts", 80),
         dns_prefix=named("gpuobs", 54),
         request_message=" ".join(
             (REQUEST_MARK, _slug(project, 50) or "project", _slug(stack, 60) or "stack", digest)

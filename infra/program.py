@@ -83,6 +83,8 @@ def register(stack: Stack, operations: Operations) -> None:
         stack.options(depends_on=[grafana, sources], deleted_with=grafana.created),
     )
 
+    # 6. Somebody who is told; and what the operator gets.
+    _alerts(stack, group, cluster, prometheus, pyroscope, dashboard)
     _export(stack, gadget, pyroscope, grafana, endpoint, sources, dashboard)
 
 
@@ -138,6 +140,27 @@ def _check_new_agent(stack: Stack, gadget: InspektorGadget) -> None:
             pulumi.log.warn(finding)
 
     gadget.current_version.apply(check)
+
+
+def _alerts(
+    stack: Stack,
+    group: pulumi.Input[str],
+    cluster: AksCluster,
+    metrics: ManagedPrometheus | None,
+    store: Pyroscope,
+    dashboard: GrafanaDashboard,
+) -> None:
+    if metrics is None or not stack.settings.alerts.on:
+        return
+    # Imported where alerts are on: the SDK's module takes its time.
+    from components.alerts import Alerts
+    from infra import alerts
+
+    Alerts(
+        "alerts",
+        alerts.arguments(stack, group, metrics, dashboard),
+        stack.options(cluster.provider, depends_on=[store], deleted_with=cluster.created),
+    )
 
 
 def _export(

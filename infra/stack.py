@@ -5,7 +5,7 @@ are computed here, once. Looking around is the only thing that happens before th
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -13,12 +13,14 @@ from pathlib import Path
 import pulumi
 import pulumi_azure_native as azure_native
 
+from alerts import AlertOptions, Rule, azure_violations, rules
 from components.grafana_target import OwnerArgs
 from contract.azure import cluster_id, private_link_service_id
 from contract.json import Document
 from contract.messages.grafana import Source
 from contract.messages.survey import Survey, SurveyRequest, WantedOnGrafana, WantedSource
 from infra.deployed import deployed
+from infra.faults import ConfigurationError, Fault
 from infra.local_chart import LocalChart, local_chart
 from infra.lookups import Operations, survey
 from infra.names import Names, names_for
@@ -163,6 +165,30 @@ class Stack:
         return self.on_grafana.sources.get(Source.PROMETHEUS)
 
     @property
+    def cluster_label(self) -> str:
+        """Value of the metrics' label ``cluster``."""
+        return self.settings.alerts.cluster_label or self.cluster_name
+
+    @property
+    def has_metrics_add_on(self) -> bool:
+        """Whether Azure Monitor's add-on collects metrics in the cluster."""
+        cluster = self.existing.cluster
+        return cluster.metrics_enabled if cluster else self.existing.azure_monitor_metrics
+
+    @property
+    def alert_rules(self) -> tuple[Rule, ...]:
+        """The rules of the alerts that are on."""
+        alerts = self.settings.alerts
+        return rules(
+            AlertOptions(
+                stack=self.name,
+                cluster=self.cluster_label,
+                documentation_url=alerts.documentation_url,
+                choices=alerts.choices,
+            )
+        )
+
+    @property
     def owner(self) -> OwnerArgs:
         """Whose the objects on a shared Grafana are."""
         return OwnerArgs(cluster_id=self.cluster_id, project=self.project, stack=self.name)
@@ -224,7 +250,7 @@ def load_stack(operations: Operations) -> Stack:
     existing = evaluate(settings, found, request, own, preview=preview)
     for warning in existing.warnings:
         pulumi.log.warn(warning)
-    return Stack(
+    stack = Stack(
         project=project,
         name=name,
         settings=settings,
@@ -237,6 +263,24 @@ def load_stack(operations: Operations) -> Stack:
         azure=azure,
         azure_elsewhere=_providers_elsewhere(settings, existing.subscription_id),
     )
+    if settings.alerts.on:
+        _check_rules(stack.alert_rules)
+    return stack
+
+
+def _check_rules(wanted: Sequence[Rule]) -> None:
+    """Azure's limits on a rule group, before it is asked for one."""
+    faults = [
+        Fault(
+            path="gpuobs:alerts",
+            rule=violation,
+            why="Azure refuses the whole rule group.",
+            fix="turn an alert off, or shorten `documentationUrl`",
+        )
+        for violation in azure_violations(wanted)
+    ]
+    if faults:
+        raise ConfigurationError(faults)
 
 
 def _project_file() -> str:

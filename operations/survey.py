@@ -16,6 +16,7 @@ from typing import TypeVar
 from contract import agent, azure
 from contract.json import Document, is_list
 from contract.messages.survey import (
+    ActionGroupFacts,
     ClusterFacts,
     EndpointFacts,
     ExtensionFacts,
@@ -61,7 +62,10 @@ def survey(request: SurveyRequest, session: Session) -> Survey:
     if request.wait:
         _await_rest(request, session)
     with ThreadPoolExecutor(_THREADS) as pool:
-        return _Surveyor(request, session, pool).survey(_caller_of(token))
+        surveyor = _Surveyor(request, session, pool)
+        told = [pool.submit(surveyor.action_group, one) for one in request.action_group_ids]
+        found = surveyor.survey(_caller_of(token))
+        return found.model_copy(update={"action_groups": tuple(one.result() for one in told)})
 
 
 def _await_rest(request: SurveyRequest, session: Session) -> None:
@@ -367,6 +371,21 @@ class _Surveyor:
             id=workspace_id,
             location=found.text("location"),
             query_endpoint=found.text("properties", "metrics", "prometheusQueryEndpoint"),
+        )
+
+    def action_group(self, action_group_id: str) -> ActionGroupFacts:
+        """Whether an action group is there, and tells anybody."""
+        try:
+            resource = parse_id(action_group_id, azure.ACTION_GROUP)
+            found = self._get(resource.text, azure.ACTION_GROUP_API)
+        except OperationError as error:
+            return ActionGroupFacts(
+                presence=presence_of(error), detail=error.sentence(), id=action_group_id
+            )
+        return ActionGroupFacts(
+            presence=Presence.FOUND,
+            id=action_group_id,
+            enabled=found.flag("properties", "enabled"),
         )
 
     def _other_rules(self, cluster_id: str) -> tuple[str, ...]:

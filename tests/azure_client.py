@@ -23,6 +23,7 @@ WITHOUT_TOKEN = frozenset({"kubernetes", "pyroscope", "simulator"})
 """They ask for a token of their own, or for none."""
 
 VERSIONS = {
+    "microsoft.alertsmanagement": "2023-03-01",
     "microsoft.containerservice": "2025-09-01",
     "microsoft.kubernetesconfiguration": "2023-05-01",
     "microsoft.dashboard": "2024-10-01",

@@ -77,6 +77,8 @@ class SurveyRequest(Message):
     the name."""
     only_own_link: str = ""
     """The same of its Private Link Service."""
+    action_group_ids: tuple[str, ...] = ()
+    """Existing action groups that alerts are to tell."""
     chart_registry: str | None = None
     """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
     on_grafana: WantedOnGrafana | None = None
@@ -290,6 +292,16 @@ class InstalledExtension(Message):
     it."""
 
 
+class ActionGroupFacts(Message):
+    """An existing action group."""
+
+    presence: Presence
+    detail: str = ""
+    id: str = ""
+    enabled: bool = True
+    """A disabled one tells nobody."""
+
+
 class Survey(Message):
     """The answer of ``survey``: facts only; what they mean is :mod:`infra.preflight`'s."""
 
@@ -305,6 +317,8 @@ class Survey(Message):
     inside: InsideFacts = InsideFacts(presence=Presence.NOT_ASKED)
     endpoints: tuple[EndpointFacts, ...] = ()
     installed: InstalledExtension = InstalledExtension(presence=Presence.NOT_ASKED)
+    action_groups: tuple[ActionGroupFacts, ...] = ()
+    """In the order of the request."""
     other_collection_rules: tuple[str, ...] = ()
     """Ids of the rules, besides this stack's, that bring the cluster's metrics to the workspace."""
     resource_group: Presence = Presence.NOT_ASKED

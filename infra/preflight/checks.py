@@ -129,6 +129,7 @@ def _findings(
     yield from _workspace(survey, request, collects=run.collects)
     yield from check_visibility(settings, _subscription(survey, request))
     yield from check_regions(survey, _location(settings, survey))
+    yield from _action_groups(survey)
     yield from check_quota(settings, survey)
     yield from _registry_login(survey, request)
 
@@ -210,6 +211,17 @@ def _workspace(survey: Survey, request: SurveyRequest, *, collects: bool) -> Ite
         yield from check_workspace(place, survey)
         if collects:
             yield from check_collection(place, survey)
+
+
+def _action_groups(survey: Survey) -> Iterator[Finding]:
+    for number, group in enumerate(survey.action_groups):
+        place = Place(f"gpuobs:alerts.actionGroups[{number}]", "action group", group.id)
+        yield from check_presence(place, group.presence, group.detail, survey)
+        if group.presence is Presence.FOUND and not group.enabled:
+            yield (
+                f"Action group {place.name} is disabled, so the alerts tell nobody: az monitor "
+                f"action-group update {place.options} --set enabled=true"
+            )
 
 
 # --- the subscription, the caller, the group ---------------------------------------------------

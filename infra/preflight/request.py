@@ -49,7 +49,6 @@ def survey_request(
         settings.prometheus.azure_monitor_workspace,
     )
     cluster_group = cluster.placed(own_group)
-    grafana_group = grafana.placed(own_group)
     group = settings.azure.resource_group
     asked_cluster = azure.cluster_id(
         cluster.placed_in(subscription), cluster_group, cluster.named(names.cluster)
@@ -64,7 +63,7 @@ def survey_request(
         cluster_id=asked_cluster,
         extension_id=azure.extension_id(asked_cluster, settings.inspektor_gadget.name),
         grafana_id=azure.grafana_id(
-            grafana.placed_in(subscription), grafana_group, grafana.named(names.grafana)
+            grafana.placed_in(subscription), grafana.placed(own_group), grafana.named(names.grafana)
         ),
         workspace_id=_workspace_id(subscription, workspace),
         collection_rule_id=None
@@ -85,6 +84,7 @@ def survey_request(
         list_endpoints=grafana.existing is not None and Own.PRIVATE_ENDPOINT not in deployed,
         only_own_endpoint="" if grafana.private_endpoint.name else names.private_endpoint,
         only_own_link="" if settings.pyroscope.private_link.name else names.private_link,
+        action_group_ids=tuple(settings.alerts.action_groups),
         chart_registry=_chart_registry(settings.pyroscope.chart),
     )
 
@@ -114,7 +114,9 @@ def needed_namespaces(settings: Settings) -> tuple[str, ...]:
         types.append(azure.MONITOR_WORKSPACE)
         if workspace.collect is not Collect.NO:
             types.append(azure.DATA_COLLECTION_RULE)
-    return tuple(map(azure.provider_of, types))
+    if settings.alerts.on:
+        types += [azure.RULE_GROUP, azure.ACTION_GROUP]
+    return tuple(dict.fromkeys(map(azure.provider_of, types)))
 
 
 def _chart_registry(chart: ChartSettings) -> str | None:

@@ -6,6 +6,7 @@ and checks them all and reports every fault at once. Nothing here does I/O; what
 that exist already is checked by :mod:`infra.preflight`.
 """
 
+from infra.settings.alerts import AlertsSettings
 from infra.settings.azure import AzureSettings, ResourceGroupSettings
 from infra.settings.cluster import (
     ClusterSettings,
@@ -52,6 +53,7 @@ from infra.settings.tree import Settings
 __all__ = [
     "DEFAULT_OCI_CHART",
     "NAMESPACE",
+    "AlertsSettings",
     "Autoscaling",
     "AzureMonitorMetrics",
     "AzureMonitorWorkspaceSettings",

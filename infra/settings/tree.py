@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from contract.choices import SYSTEM_POOL
 from contract.compatibility import conflicts
+from infra.settings.alerts import AlertsSettings
 from infra.settings.azure import AzureSettings
 from infra.settings.cluster import ClusterSettings
 from infra.settings.gpu_pool import GpuPoolSettings
@@ -31,6 +32,8 @@ class Settings(Section):
     """The Grafana workspace and what is put into it."""
     prometheus: PrometheusSettings = PrometheusSettings()
     """Where the agent's metrics are read from."""
+    alerts: AlertsSettings = AlertsSettings()
+    """Whom Azure Monitor tells, and of what."""
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """The rules between sections; paths start with the section."""
@@ -38,6 +41,7 @@ class Settings(Section):
         yield from self._resource_group()
         yield from self._new_cluster()
         yield from self._own_visibility()
+        yield from self._alerts()
 
     def _compatibility(self) -> Iterable[RuleViolation]:
         if self.pyroscope.allow_incompatible_server:
@@ -121,4 +125,15 @@ class Settings(Section):
                 why="Grafana's endpoint lives in a subscription of Microsoft's and could not find "
                 "the private link.",
                 fix='leave it out for ["*"]: connections still wait for an approval',
+            )
+
+    def _alerts(self) -> Iterable[RuleViolation]:
+        if self.alerts.on and self.prometheus.azure_monitor_workspace is None:
+            yield RuleViolation(
+                fields=("alerts", "prometheus.azureMonitorWorkspace"),
+                at="alerts",
+                rule="only with `prometheus: { azureMonitorWorkspace: ... }`",
+                why="Azure Monitor evaluates the rules on the metrics of its workspace.",
+                fix="name the workspace; for a Prometheus of your own leave the section out and "
+                "give it the file that `python -m gpuobs alerts --format prometheus` prints",
             )

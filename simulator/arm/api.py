@@ -29,6 +29,7 @@ from simulator.arm.ids import ResourceId, group_id, parse
 from simulator.arm.locks import Locks
 from simulator.arm.resource_type import Call, ResourceType
 from simulator.arm.types.agent_pools import AgentPools
+from simulator.arm.types.alerts import ActionGroups, PrometheusRuleGroups
 from simulator.arm.types.data_collection import (
     DataCollectionEndpoints,
     DataCollectionRuleAssociations,
@@ -67,6 +68,8 @@ TYPES: Sequence[type[ResourceType]] = (
     DataCollectionEndpoints,
     DataCollectionRules,
     DataCollectionRuleAssociations,
+    PrometheusRuleGroups,
+    ActionGroups,
     RoleAssignments,
     RoleDefinitions,
     Locks,

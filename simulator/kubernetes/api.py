@@ -172,6 +172,13 @@ class KubernetesService:
             case _:
                 target = _target(path)
                 _admit(cluster, request, target)
+                add_on = dig(cluster.properties, "azureMonitorProfile", "metrics", "enabled")
+                if target.kind.kind == "PodMonitor" and add_on is not True:
+                    # Its definition comes with the metrics add-on (extension_agent has the error
+                    # that the extension meets without it).
+                    raise StatusError(
+                        404, "NotFound", "the server could not find the requested resource"
+                    )
                 return self._object(request, objects, target)
 
     def _authenticate(self, request: Request, cluster_id: str) -> None:

@@ -86,7 +86,10 @@ def grafana_inputs(group: str, name: str) -> JsonObject:
 def sdk_inputs(declared: ResourceType) -> set[str]:
     """The inputs that the installed SDK's class takes, as they go over the wire."""
     _, module, name = declared.pulumi_type.split(":")
-    arguments = getattr(importlib.import_module(f"pulumi_azure_native.{module}"), f"{name}Args")
+    source = importlib.import_module(f"pulumi_azure_native.{module}")
+    # Where another type has the plain name, as for action groups.
+    plain = f"{name}Args"
+    arguments = getattr(source, f"{name}InitArgs", None) or getattr(source, plain)
     found = set[str]()
     for python_name, member in inspect.getmembers(arguments):
         if isinstance(member, property):

@@ -13,6 +13,7 @@ import pulumi
 import pytest
 
 from components.aks_cluster import AksCluster, AksClusterArgs, NewClusterArgs
+from components.alerts import Alerts, AlertsArgs, RuleArgs
 from components.device_plugin import DevicePlugin, DevicePluginArgs
 from components.further_args import FurtherArgs
 from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
@@ -139,6 +140,16 @@ ARGS: dict[str, Any] = {
         prometheus=PROMETHEUS_SOURCE,
         adopt=False,
     ),
+    "AlertsArgs": AlertsArgs(
+        resource_group_name="rg",
+        location="westeurope",
+        workspace_id=answers.WORKSPACE_ID,
+        cluster_label="aks",
+        rule_group_name="alerts",
+        action_group_name="alerts",
+        rules=[RuleArgs(alert="A", expression="1")],
+        email=["a@example.com"],
+    ),
 }
 COMPONENT: dict[str, Callable[..., object]] = {
     f"{one.__name__}Args": one
@@ -153,6 +164,7 @@ COMPONENT: dict[str, Callable[..., object]] = {
         GrafanaRoleAssignments,
         GrafanaPrivateEndpoint,
         GrafanaDataSources,
+        Alerts,
     )
 }
 OWNED: dict[tuple[str, str], dict[str, Any]] = {
@@ -171,6 +183,8 @@ OWNED: dict[tuple[str, str], dict[str, Any]] = {
     ("GrafanaWorkspaceArgs", "role_assignment_args"): {"principal_id": "x"},
     ("GrafanaRoleAssignmentsArgs", "assignment_args"): {"scope": "/"},
     ("GrafanaPrivateEndpointArgs", "endpoint_args"): {"request_message": "x"},
+    ("AlertsArgs", "rule_group_args"): {"interval": "PT5M"},
+    ("AlertsArgs", "action_group_args"): {"group_short_name": "x"},
     ("PyroscopeSourceArgs", "json_data"): {"keepCookies": []},
     ("PrometheusSourceArgs", "json_data"): {"httpMethod": "GET"},
 }

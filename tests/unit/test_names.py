@@ -23,6 +23,8 @@ LIMITS = {
     "data_collection_endpoint": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,42}[a-zA-Z0-9]",
     "configuration_endpoint": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,42}[a-zA-Z0-9]",
     "data_collection_rule": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,62}[a-zA-Z0-9]",
+    "rule_group": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,78}[a-zA-Z0-9]",
+    "action_group": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,78}[a-zA-Z0-9]",
     "dns_prefix": r"[a-zA-Z0-9][-a-zA-Z0-9]{0,52}[a-zA-Z0-9]",
     "request_message": r"[\x20-\x7e]{1,140}",
 }

@@ -16,7 +16,16 @@ from operations.__main__ import parser as operations_parser
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ROOMS = ("components", "contract", "dashboards", "flamegraphs", "gpuobs", "infra", "operations")
+ROOMS = (
+    "alerts",
+    "components",
+    "contract",
+    "dashboards",
+    "flamegraphs",
+    "gpuobs",
+    "infra",
+    "operations",
+)
 
 OURS = re.compile(r"python3? -m [a-z_.]+\b[^`\n|;#>&]*")
 OPERATION = re.compile(r"sh operations/run\b[^`\n|;#>&]*")

@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 ROOMS = (
+    "alerts",
     "components",
     "contract",
     "dashboards",
@@ -21,8 +22,9 @@ ROOMS = (
 )
 
 MAY_IMPORT = {
-    "infra": {"components", "dashboards", "contract"},
+    "infra": {"alerts", "components", "dashboards", "contract"},
     "components": {"contract"},
+    "alerts": {"contract"},
     "dashboards": {"contract"},
     "operations": {"contract"},
     "flamegraphs": {
@@ -31,12 +33,12 @@ MAY_IMPORT = {
         "operations.errors",
         "operations.stack_outputs",
     },
-    "gpuobs": {"contract", "dashboards", "flamegraphs", "operations"},
+    "gpuobs": {"alerts", "contract", "dashboards", "flamegraphs", "operations"},
     "contract": set[str](),
 }
 """Per room, the other rooms (or modules of them) that it may import."""
 
-WITHOUT_PULUMI = ("contract", "operations", "flamegraphs", "dashboards", "gpuobs")
+WITHOUT_PULUMI = ("alerts", "contract", "operations", "flamegraphs", "dashboards", "gpuobs")
 STATE_OF_THE_MACHINE = ("os", "pathlib", "socket", "subprocess", "urllib", "http", "time")
 """What a component or the contract has no business with: environment, files, network, waiting."""
 

@@ -74,7 +74,7 @@ def test_every_fault_is_reported_at_once() -> None:
         azure={"location": "West Europe"},
         gpuPool={"name": "GPU", "count": 1, "autoscaling": {"min": 0, "max": 3}},
         pyroscope={"imageTag": "latest", "privateLink": {"addressCount": 9}},
-        alerts={},
+        alarms={},
     )
 
     assert set(found) == {
@@ -83,7 +83,7 @@ def test_every_fault_is_reported_at_once() -> None:
         "gpuPool.count",
         "pyroscope.imageTag",
         "pyroscope.privateLink.addressCount",
-        "alerts",
+        "alarms",
     }
 
 

@@ -10,7 +10,16 @@ from contract import agent, azure, grafana
 from contract.azure import Role
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = ("components", "contract", "dashboards", "flamegraphs", "gpuobs", "infra", "operations")
+PRODUCT = (
+    "alerts",
+    "components",
+    "contract",
+    "dashboards",
+    "flamegraphs",
+    "gpuobs",
+    "infra",
+    "operations",
+)
 
 SHARED_FACTS = {
     "type of AKS clusters": azure.MANAGED_CLUSTER,
@@ -21,6 +30,8 @@ SHARED_FACTS = {
     "type of role assignments": azure.ROLE_ASSIGNMENT,
     "type of role definitions": azure.ROLE_DEFINITION,
     "type of extensions": azure.EXTENSION,
+    "type of rule groups": azure.RULE_GROUP,
+    "type of action groups": azure.ACTION_GROUP,
     "API version for AKS clusters": azure.MANAGED_CLUSTER_API,
     "API version for Grafana workspaces": azure.GRAFANA_API,
     "API version for Private Link Services": azure.PRIVATE_LINK_SERVICE_API,

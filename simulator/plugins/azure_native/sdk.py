@@ -6,6 +6,7 @@ import inspect
 import json
 import re
 from collections.abc import Iterator
+from types import ModuleType
 
 from simulator.plugins.azure_native.shapes import FILE
 from simulator.plugins.azure_native.types import TYPES
@@ -19,7 +20,7 @@ def generated(pulumi_types: Iterator[str]) -> str:
     for token in sorted(pulumi_types):
         _, module, name = token.split(":")
         source = importlib.import_module(f"pulumi_azure_native.{module}")
-        resources[token] = _fields(getattr(source, f"{name}Args"), module)
+        resources[token] = _fields(arguments_of(source, name), module)
     pending = _named(resources)
     while pending:
         name = pending.pop()
@@ -30,6 +31,11 @@ def generated(pulumi_types: Iterator[str]) -> str:
         types[name] = _fields(getattr(inputs, f"{class_name}Args"), module)
         pending |= _named({name: types[name]})
     return json.dumps({"resources": resources, "types": types}, indent=1, sort_keys=True) + "\n"
+
+
+def arguments_of(module: ModuleType, name: str) -> type:
+    """The class of a resource's arguments: ``InitArgs`` where another type has the plain name."""
+    return getattr(module, f"{name}InitArgs", None) or getattr(module, f"{name}Args")
 
 
 def _named(shapes: Object) -> set[str]:

@@ -337,6 +337,32 @@ DATA_COLLECTION_RULE_ASSOCIATION: Final = ResourceType(
     random_name=False,
 )
 
+PROMETHEUS_RULE_GROUP: Final = ResourceType(
+    pulumi_type="azure-native:alertsmanagement:PrometheusRuleGroup",
+    path=f"{GROUP}/providers/Microsoft.AlertsManagement/prometheusRuleGroups/{{ruleGroupName}}",
+    api_version="2023-03-01",
+    top=_words("location tags"),
+    properties=_words("clusterName description enabled interval rules scopes"),
+    required=_words("rules scopes"),
+    create_only=_words("location"),
+    name="ruleGroupName",
+)
+
+ACTION_GROUP: Final = ResourceType(
+    pulumi_type="azure-native:monitor:ActionGroup",
+    path=f"{GROUP}/providers/Microsoft.Insights/actionGroups/{{actionGroupName}}",
+    api_version="2024-10-01-preview",
+    top=_words("identity location tags"),
+    properties=_words(
+        "armRoleReceivers automationRunbookReceivers azureAppPushReceivers azureFunctionReceivers "
+        "emailReceivers enabled eventHubReceivers groupShortName incidentReceivers itsmReceivers "
+        "logicAppReceivers smsReceivers voiceReceivers webhookReceivers"
+    ),
+    required=_words("groupShortName"),
+    create_only=_words("location"),
+    name="actionGroupName",
+)
+
 ROLE_ASSIGNMENT: Final = ResourceType(
     pulumi_type="azure-native:authorization:RoleAssignment",
     path="/{scope}/providers/Microsoft.Authorization/roleAssignments/{roleAssignmentName}",
@@ -363,6 +389,8 @@ TYPES: Final = {
         DATA_COLLECTION_ENDPOINT,
         DATA_COLLECTION_RULE,
         DATA_COLLECTION_RULE_ASSOCIATION,
+        PROMETHEUS_RULE_GROUP,
+        ACTION_GROUP,
         ROLE_ASSIGNMENT,
     )
 }

@@ -1,4 +1,4 @@
-"""Kubernetes objects by server-side apply: namespaces and DaemonSets."""
+"""Kubernetes objects by server-side apply: namespaces, DaemonSets, PodMonitors."""
 
 import secrets
 from collections.abc import Callable
@@ -70,7 +70,14 @@ DAEMON_SET: Final = Kind(
     create_only=frozenset({"spec.selector"}),
     ready=_rolled_out,
 )
-KINDS: Final = {kind.pulumi_type: kind for kind in (NAMESPACE, DAEMON_SET)}
+POD_MONITOR: Final = Kind(
+    pulumi_type="kubernetes:azmonitoring.coreos.com/v1:PodMonitor",
+    api_version="azmonitoring.coreos.com/v1",
+    kind="PodMonitor",
+    plural="podmonitors",
+    namespaced=True,
+)
+KINDS: Final = {kind.pulumi_type: kind for kind in (NAMESPACE, DAEMON_SET, POD_MONITOR)}
 
 
 def check(

@@ -1,0 +1,132 @@
+"""``alerts``: the alert rules as a file. Done by :mod:`alerts`."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from alerts import CATALOGUE, AlertKey
+from gpuobs.dashboard import write
+from gpuobs.statuses import Status
+from gpuobs.verb import Verb, add_stack
+
+if TYPE_CHECKING:
+    from alerts.rules import AlertChoice
+
+_FORMATS = ("prometheus",)
+_STACK = "dev"
+
+
+def _add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_stack(parser, f"for links and commands; without it, no link, and commands name {_STACK}")
+    parser.add_argument(
+        "--format",
+        choices=_FORMATS,
+        default=_FORMATS[0],
+        help="prometheus: a rules file, for rule_files of a Prometheus of your own (the default)",
+    )
+    parser.add_argument(
+        "--cluster",
+        metavar="NAME",
+        help="value of label cluster (default: every cluster that the Prometheus has)",
+    )
+    parser.add_argument(
+        "--threshold",
+        metavar="ALERT=VALUE",
+        type=_threshold,
+        action="append",
+        default=[],
+        help="another threshold; may be given again",
+    )
+    for name, meaning in (("on", "turn an alert on"), ("off", "turn an alert off")):
+        parser.add_argument(
+            f"--{name}",
+            metavar="ALERT",
+            type=_key,
+            action="append",
+            default=[],
+            help=f"{meaning}; may be given again",
+        )
+    parser.add_argument(
+        "--documentation-url",
+        metavar="URL",
+        help="where your people read this project's docs folder, for the alerts' runbook_url",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        help="where to write it; - is standard output",
+    )
+
+
+def _run(options: argparse.Namespace) -> Status:
+    from alerts import AlertOptions, rules
+    from alerts.prometheus import prometheus_file
+
+    made = rules(
+        AlertOptions(
+            stack=options.stack or _STACK,
+            cluster=options.cluster,
+            documentation_url=options.documentation_url,
+            choices=_choices(options),
+        )
+    )
+    write(prometheus_file(made, _dashboard(options.stack)), options.output)
+    return Status.DONE
+
+
+def _dashboard(stack: str) -> str | None:
+    if not stack:
+        return None
+    from operations import stack_outputs
+
+    return stack_outputs.read(stack).text("dashboardUrl")
+
+
+def _choices(options: argparse.Namespace) -> dict[AlertKey, "AlertChoice"]:
+    from alerts.rules import AlertChoice
+
+    thresholds: dict[AlertKey, float] = dict(options.threshold)
+    chosen: dict[AlertKey, bool] = {
+        **dict.fromkeys(options.on, True),
+        **dict.fromkeys(options.off, False),
+    }
+    return {key: AlertChoice(on=chosen.get(key), threshold=thresholds.get(key)) for key in AlertKey}
+
+
+def _key(text: str) -> AlertKey:
+    try:
+        return AlertKey(text)
+    except ValueError:
+        known = ", ".join(AlertKey)
+        raise argparse.ArgumentTypeError(f"{text!r} is no alert; known: {known}") from None
+
+
+def _threshold(text: str) -> tuple[AlertKey, float]:
+    name, _, value = text.partition("=")
+    key = _key(name)
+    limits = next(alert.threshold for alert in CATALOGUE if alert.key is key)
+    if limits is None:
+        raise argparse.ArgumentTypeError(f"{key} has no threshold")
+    try:
+        number = float(value)
+    except ValueError:
+        number = float("nan")
+    if not limits.least <= number <= limits.most:
+        raise argparse.ArgumentTypeError(
+            f"{value!r} is no number from {limits.least:g} to {limits.most:g} ({limits.unit})"
+        )
+    return key, number
+
+
+ALERTS = Verb(
+    name="alerts",
+    summary="write the alert rules, for a Prometheus of your own",
+    usage="[options]",
+    add_arguments=_add_arguments,
+    run=_run,
+    examples=(
+        "--stack dev --format prometheus > rules.yaml",
+        "--stack dev --threshold leak=2 --on nearCapacity --output rules.yaml",
+    ),
+)
