@@ -147,11 +147,12 @@ def _cannot_be_told_apart(
 
 def _approved_connection(request: ApprovalRequest, session: Session) -> Connection:
     resource = _private_link_id(request)
-    # One attempt to renew the revision of a connection that is approved already.
-    renewals = 1
+    # One attempt to renew the revision of a connection that is approved already, and one to approve
+    # again what Azure failed to, now or in an earlier run.
+    renewals = repairs = 1
 
     def probe() -> Connection:
-        nonlocal renewals
+        nonlocal renewals, repairs
         connections = links.read(session, resource).connections
         connection = matching_connection(connections, request)
         if connection is None:
@@ -174,13 +175,12 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> Connecti
                 transient=True,
             )
         if status == "Approved" and provisioning == "Failed":
-            raise OperationError(
-                ExitCode.REJECTED,
-                f"Azure failed to approve the connection {connection.name}.",
-                fix=managed_endpoint.how_to_replace(request),
-                transient=True,
-            )
-        if status == "Approved":
+            if not repairs:
+                raise _failed_approval(request, connection)
+            repairs -= 1
+            say(f"the connection {connection.name} is Failed; approving it again")
+            _put_approval(request, session, connection)
+        elif status == "Approved":
             if not session.observed or session.observed in description or not renewals:
                 return connection
             renewals -= 1
@@ -203,6 +203,15 @@ def _approved_connection(request: ApprovalRequest, session: Session) -> Connecti
             ExitCode.REJECTED: _GIVE_UP_ON_FAILED_AFTER,
             ExitCode.CONFLICT: _GIVE_UP_ON_FAILED_AFTER,
         },
+    )
+
+
+def _failed_approval(request: ApprovalRequest, connection: Connection) -> OperationError:
+    return OperationError(
+        ExitCode.REJECTED,
+        f"Azure failed to approve the connection {connection.name}.",
+        fix=f"run it again; if it fails again: {managed_endpoint.how_to_replace(request)}",
+        transient=True,
     )
 
 

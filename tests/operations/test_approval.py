@@ -385,6 +385,27 @@ def test_a_refusal_that_only_grafana_shows_is_an_error_too(
     assert_says(result.stderr, [state, "pulumi up --refresh"])
 
 
+FAILED = {"operation": {"status": "Failed", "error": {"code": "Internal", "message": "broke"}}}
+
+
+def test_an_approval_that_azure_failed_to_carry_out_is_tried_again_by_the_next_run(
+    azure: Azure, operations: Operations, link_id: str
+) -> None:
+    azure.fault("PUT", CONNECTION, FAILED, count=None)
+    first = operations(APPROVE, request_for(link_id))
+    assert first.exit_code == ExitCode.REJECTED
+    assert_says(first.stderr, ["is Failed; approving it again", "failed to approve"])
+    azure.settings(faults=[])
+    assert operations.succeed(APPROVE, request_for(link_id)).answer["state"] == "Approved"
+
+
+def test_one_failed_approval_does_not_fail_the_run(
+    azure: Azure, operations: Operations, link_id: str
+) -> None:
+    azure.fault("PUT", CONNECTION, FAILED)
+    assert operations.succeed(APPROVE, request_for(link_id)).answer["state"] == "Approved"
+
+
 @pytest.mark.handles("node-group-locked")
 def test_a_locked_node_resource_group_is_distinguished_from_a_missing_role_with_the_ways_out(
     azure: Azure, operations: Operations, link_id: str

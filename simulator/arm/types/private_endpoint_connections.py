@@ -15,7 +15,7 @@ from simulator.arm.polling import NETWORK
 from simulator.arm.resource_type import Call, ResourceType
 from simulator.clock import timestamp
 from simulator.http import Response
-from simulator.values import JsonObject, as_object, as_text, bury, clone_object
+from simulator.values import JsonObject, as_object, as_text, bury, clone_object, dig
 from simulator.world import Operation, Resource
 
 PUT_SECONDS = 5
@@ -83,7 +83,10 @@ class PrivateEndpointConnections(ResourceType):
             as_object(body.get("properties")).get("privateLinkServiceConnectionState")
         )
         status, now = as_text(wanted.get("status")), private_link.state_of(connection)
-        if status == "Approved" and now != "Pending":
+        # A network resource that failed recovers by the same PUT again (Microsoft's page on failed
+        # provisioning states of Microsoft.Network).
+        failed = dig(connection, "properties", "provisioningState") == "Failed"
+        if status == "Approved" and now != "Pending" and not failed:
             raise bad_request(
                 f"Private endpoint connection {connection.get('name')} is {now}; only a Pending "
                 "one can be approved.",
