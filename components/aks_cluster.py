@@ -11,13 +11,10 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 from pulumi_azure_native import containerservice
 
+from components.cluster_credentials import kubeconfig_of
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
-from components.kubeconfig import portable
 from contract.choices import SYSTEM_POOL, ClusterCredentials
-
-KUBECONFIG_FORMAT = "exec"
-"""Entra credentials as a program to call; current Kubernetes clients know no other form."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +90,9 @@ class AksCluster(pulumi.ComponentResource):
         self.resource_group_name = pulumi.Output.from_input(args.resource_group_name)
         self.location = pulumi.Output.from_input(args.location)
         self.node_resource_group = pulumi.Output.from_input(args.node_resource_group)
-        self.kubeconfig = _kubeconfig(self, args, self._created)
+        self.kubeconfig = kubeconfig_of(
+            self, self.cluster_name, self.resource_group_name, args.credentials
+        )
         self._kubernetes = kubernetes.Provider(
             f"{name}-kubernetes",
             kubeconfig=self.kubeconfig,
@@ -167,28 +166,3 @@ def _managed_cluster(
             delete_before_replace=True,
         ),
     )
-
-
-def _kubeconfig(
-    parent: AksCluster, args: AksClusterArgs, made: containerservice.ManagedCluster | None
-) -> pulumi.Output[str]:
-    # The name is known early; what makes the call wait is the cluster itself, once, when it is
-    # made. So the kubeconfig stays known in a preview in which the cluster is merely updated.
-    opts = pulumi.InvokeOutputOptions(parent=parent, depends_on=[made] if made else None)
-    if args.credentials is ClusterCredentials.ADMIN:
-        admin = containerservice.list_managed_cluster_admin_credentials_output(
-            resource_group_name=args.resource_group_name,
-            resource_name=args.cluster_name,
-            opts=opts,
-        )
-        encoded = admin.apply(lambda found: found.kubeconfigs[0].value)
-    else:
-        user = containerservice.list_managed_cluster_user_credentials_output(
-            resource_group_name=args.resource_group_name,
-            resource_name=args.cluster_name,
-            format=KUBECONFIG_FORMAT,
-            opts=opts,
-        )
-        encoded = user.apply(lambda found: found.kubeconfigs[0].value)
-    # azure-native does not mark its answer as secret.
-    return pulumi.Output.secret(encoded).apply(portable)

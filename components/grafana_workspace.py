@@ -20,6 +20,7 @@ from components.grafana_role_assignments import (
     PrincipalArgs,
 )
 from components.inputs import component_inputs
+from components.stated import stated
 
 SKU = "Standard"
 """The tier with managed private endpoints."""
@@ -93,11 +94,9 @@ class GrafanaWorkspace(pulumi.ComponentResource):
             # then follows, and is left alone when the workspace is merely updated.
             self.workspace_name = self.id.apply(lambda _: args.workspace_name)
             self.endpoint = self._created.properties.apply(
-                lambda found: (found.endpoint).rstrip("/")
+                lambda found: stated("endpoint")(found).rstrip("/")
             )
-            self.principal_id = self._created.identity.apply(
-                lambda identity: identity.principal_id if identity else ""
-            )
+            self.principal_id = self._created.identity.apply(stated("principal_id"))
         elif args.existing is not None:
             self.id = pulumi.Output.from_input(args.existing.id)
             self.workspace_name = pulumi.Output.from_input(args.workspace_name)

@@ -9,6 +9,7 @@ called.
 import base64
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 
 from contract.json import as_list, as_object
 from contract.messages.base import LAUNCHER, Verb
@@ -17,12 +18,17 @@ from contract.messages.base import LAUNCHER, Verb
 def portable(encoded: str) -> str:
     """The kubeconfig in ``encoded`` (base64 of YAML), with our operation in place of kubelogin.
 
-    Credentials that need no program (certificates) are left as they are.
+    Credentials that need no program (certificates) are left as they are. Raises ValueError, which
+    repeats none of it, for something else than a kubeconfig.
     """
     import yaml  # in use only where a kubeconfig is known: a preview of a new cluster has none
 
-    text = base64.b64decode(encoded).decode()
-    config = as_object(yaml.safe_load(text))
+    text, config = "", as_object(None)
+    with suppress(ValueError, yaml.YAMLError):
+        text = base64.b64decode(encoded).decode()
+        config = as_object(yaml.safe_load(text))
+    if not as_list(config.get("users")):
+        raise ValueError("what Azure answered is no kubeconfig")
     users = [as_object(user) for user in as_list(config.get("users"))]
     if not any("exec" in as_object(user.get("user")) for user in users):
         return text

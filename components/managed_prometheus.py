@@ -1,7 +1,6 @@
 """Azure Monitor managed Prometheus: the workspace, and how the cluster's metrics get there.
 
-The metrics add-on itself is a setting of the cluster (:mod:`components.aks_cluster`); on an
-existing cluster it is the operator's, and only checked. Data sources are Grafana's.
+The metrics add-on is a setting of the cluster; on an existing one it is the operator's.
 """
 
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from pulumi_azure_native import monitor
 
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
+from components.stated import stated
 
 PROMETHEUS_STREAM = "Microsoft-PrometheusMetrics"
 FORWARDER = "PrometheusDataSource"
@@ -97,7 +97,7 @@ class ManagedPrometheus(pulumi.ComponentResource):
                 opts=_options(self, "workspace_args", args.workspace_args),
             )
             self.workspace_id = workspace.id
-            self.query_endpoint = workspace.metrics.prometheus_query_endpoint
+            self.query_endpoint = workspace.metrics.apply(stated("prometheus_query_endpoint"))
         if args.collection is not None:
             # The service wants the rule and its endpoint in the workspace's region.
             region = args.existing.location if args.existing else args.location

@@ -6,7 +6,7 @@ import pytest
 
 from simulator.demo import differences, stable
 from simulator.seed import CALLER_ID, SUBSCRIPTION_ID
-from simulator.values import as_object, as_text, dig
+from simulator.values import JsonObject, as_object, as_text, dig
 from tests.engine.portal import Portal, resource_group
 from tests.engine.simulation import Outcome, Simulation
 from tests.simulator.azure import CLUSTER, GRAFANA, WORKSPACE
@@ -228,3 +228,34 @@ def test_a_machine_without_an_identity_is_asked_to_sign_in(sim: Simulation) -> N
     finally:
         sim.control("POST", "settings", {"caller": CALLER_ID})
     assert "az login" in outcome.output
+
+
+# --- answers that cannot be used -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("then", "words"),
+    [
+        (
+            {
+                "status": 403,
+                "body": {"error": {"code": "AuthorizationFailed", "message": "not you"}},
+            },
+            "Cluster User Role",
+        ),
+        ({"status": 200, "body": {"kubeconfigs": []}}, "no kubeconfig"),
+        ({"status": 200, "body": {"kubeconfigs": [{"name": "u", "value": "%%"}]}}, "no kubeconfig"),
+    ],
+    ids=["forbidden", "none", "not base64"],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_a_sentence_and_no_traceback(
+    sim: Simulation, then: JsonObject, words: str
+) -> None:
+    sim.stack_file("dev", like="dev")
+    sim.faults({"path": ".*/listClusterUserCredential", "count": None, "then": then})
+    outcome = sim.preview(check=False)
+    sim.faults()
+    assert outcome.status != 0
+    assert "Traceback" not in outcome.output
+    assert "The kubeconfig of cluster aks-dev cannot be used." in outcome.output
+    assert words in outcome.output

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import pulumi
 import pytest
 
 from components.managed_prometheus import (
@@ -133,3 +134,17 @@ def test_where_nothing_is_made_something_still_holds_the_order() -> None:
 
 def test_the_type_token_never_changes() -> None:
     assert ManagedPrometheus.TYPE == "gpuobs:index:ManagedPrometheus"
+
+
+@pytest.mark.parametrize("metrics", [None, {}, {"prometheusQueryEndpoint": ""}])
+def test_a_workspace_without_a_query_endpoint_is_reported_and_not_passed_on(
+    metrics: object,
+) -> None:
+    with pytest.raises(pulumi.RunError, match="states no prometheus query endpoint"):
+        record(
+            lambda: ManagedPrometheus("prometheus", ARGS),
+            answer_resource=lambda kind, name, inputs: {
+                **answers.Azure().resource(kind, name, inputs),
+                **({"metrics": metrics} if kind == WORKSPACE else {}),
+            },
+        )
