@@ -66,6 +66,8 @@ class GrafanaRoleAssignmentsArgs:
     """Who deploys; becomes Grafana Admin, as no role in Azure implies one in Grafana."""
     roles: Sequence[GrafanaRoleArgs] = ()
     metrics_reader: MetricsReaderArgs | None = None
+    mark: str | None = None
+    """Description of the assignments, by which their maker knows them again."""
     assignment_args: FurtherArgs | None = None
     """Further arguments of every ``authorization.RoleAssignment``."""
 
@@ -84,6 +86,17 @@ class GrafanaRoleAssignmentsArgs:
         return not (self.deployer or self.granted or self.metrics_reader)
 
 
+def assignment_name(scope: str, principal_id: str, role: Role) -> str:
+    """The name of the assignment of ``role`` to the principal at ``scope``, an ARM id."""
+    text = "|".join([scope, principal_id, role.value]).lower()
+    return str(uuid.uuid5(ROLE_ASSIGNMENT_NAMES, text))
+
+
+def role_of(granted: GrafanaRoleArgs) -> Role:
+    """Azure's role for what is granted in Grafana."""
+    return _ROLES[granted.role]
+
+
 class GrafanaRoleAssignments(pulumi.ComponentResource):
     """Role assignments on a Grafana workspace and on what it reads."""
 
@@ -98,7 +111,7 @@ class GrafanaRoleAssignments(pulumi.ComponentResource):
         args: GrafanaRoleAssignmentsArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"mark"}), opts)
         self._former_parent = opts.parent if opts else None
         self._assigned: list[authorization.RoleAssignment] = []
         if args.deployer is not None:
@@ -116,7 +129,7 @@ class GrafanaRoleAssignments(pulumi.ComponentResource):
             self._assign(
                 f"{granted.role.value.lower()}-{granted.principal.id}",
                 args,
-                _ROLES[granted.role],
+                role_of(granted),
                 granted.principal.id,
                 granted.principal.type,
             )
@@ -149,9 +162,7 @@ class GrafanaRoleAssignments(pulumi.ComponentResource):
             # From what is granted, so that another principal or scope is another assignment: Azure
             # refuses to change either under one name.
             role_assignment_name=pulumi.Output.all(scope, principal_id).apply(
-                lambda parts: str(
-                    uuid.uuid5(ROLE_ASSIGNMENT_NAMES, "|".join([*parts, role.value]).lower())
-                )
+                lambda parts: assignment_name(*parts, role)
             ),
             scope=scope,
             role_definition_id=role_definition_id(args.subscription_id, role),
@@ -159,12 +170,14 @@ class GrafanaRoleAssignments(pulumi.ComponentResource):
             # Without it Azure looks the principal up, and a new identity is not found at once
             # (PrincipalNotFound).
             principal_type=principal_type.value,
+            description=args.mark,
             opts=pulumi.ResourceOptions(
                 parent=self,
                 # Deployed by 0.1 as a child of the workspace.
                 aliases=[pulumi.Alias(parent=self._former_parent)],
                 transformations=adding("assignment_args", args.assignment_args),
-                ignore_changes=ignore_changes,
+                # Those of before have no mark, and keep being theirs without one.
+                ignore_changes=[*(ignore_changes or ()), *(["description"] if args.mark else ())],
             ),
         )
         self._assigned.append(assigned)

@@ -66,6 +66,8 @@ class GrafanaWorkspaceArgs:
     """Azure Monitor workspace that Grafana's identity gets to read; None: it may already."""
     workspace_args: FurtherArgs | None = None
     """Further arguments of the ``dashboard.Grafana``, where one is made."""
+    role_mark: str | None = None
+    """Description of the role assignments, by which their maker knows them again."""
     role_assignment_args: FurtherArgs | None = None
     """Further arguments of every role assignment."""
 
@@ -86,7 +88,7 @@ class GrafanaWorkspace(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: GrafanaWorkspaceArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"role_mark"}), opts)
         self._created = _workspace(self, name, args, args.new) if args.new else None
         if self._created is not None:
             self.id = self._created.id
@@ -138,6 +140,7 @@ class GrafanaWorkspace(pulumi.ComponentResource):
             deployer=args.new.deployer if args.new else None,
             roles=args.roles,
             metrics_reader=reader,
+            mark=args.role_mark,
             assignment_args=args.role_assignment_args,
         )
 

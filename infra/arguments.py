@@ -3,7 +3,7 @@
 One function a component, named after it, in the order of the program.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pulumi
@@ -27,7 +27,12 @@ from components.grafana_data_sources import (
     PyroscopeSourceArgs,
 )
 from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaPrivateEndpointArgs
-from components.grafana_role_assignments import GrafanaRoleArgs, PrincipalArgs
+from components.grafana_role_assignments import (
+    GrafanaRoleArgs,
+    PrincipalArgs,
+    assignment_name,
+    role_of,
+)
 from components.grafana_target import GrafanaTargetArgs
 from components.grafana_workspace import (
     ExistingGrafanaArgs,
@@ -259,14 +264,29 @@ def grafana(
         subscription_id=stack.existing.subscription_id,
         existing=existing,
         new=new,
-        roles=[
-            GrafanaRoleArgs(
-                principal=PrincipalArgs(id=granted.principal_id, type=granted.principal_type),
-                role=granted.role,
-            )
-            for granted in settings.role_assignments
-        ],
+        roles=[one for one in _wanted_roles(stack) if not _is_others(stack, one)],
+        role_mark=stack.names.request_message,
         metrics_workspace_id=metrics.workspace_id if metrics and decides else None,
+    )
+
+
+def _wanted_roles(stack: Stack) -> Iterator[GrafanaRoleArgs]:
+    for granted in stack.settings.grafana.role_assignments:
+        principal = PrincipalArgs(id=granted.principal_id, type=granted.principal_type)
+        yield GrafanaRoleArgs(principal=principal, role=granted.role)
+
+
+def _is_others(stack: Stack, granted: GrafanaRoleArgs) -> bool:
+    """Whether the role is assigned already, by hand or by another stack: Azure refuses it twice.
+
+    Made by an older program, ours and another stack's look the same, and count as ours.
+    """
+    role, principal = role_of(granted), granted.principal.id
+    own_name = assignment_name(stack.request.grafana_id or "", principal, role)
+    return any(
+        one.name != own_name or one.description not in ("", stack.names.request_message)
+        for one in stack.survey.assigned
+        if (one.role, one.principal_id) == (role.value, principal.lower())
     )
 
 

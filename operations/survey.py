@@ -27,6 +27,7 @@ from contract.messages.survey import (
     PoolFacts,
     Presence,
     PrivateLinkFacts,
+    RoleFacts,
     SubnetFacts,
     Survey,
     SurveyRequest,
@@ -137,6 +138,7 @@ class _Surveyor:
             request.workspace_id if grafana_facts.principal_id else None,
         )
         on_grafana = self._start(self._on_grafana, grafana_facts.endpoint or None)
+        assigned = self._start(self._assigned, request.grafana_id)
         caller_roles = _result(roles, None)
         group_facts = _result(group, (Presence.NOT_ASKED, ""))
         quota_facts = _result(quota, _Quota())
@@ -161,6 +163,7 @@ class _Surveyor:
             resource_group=group_facts[0],
             resource_group_location=group_facts[1],
             registry_login_file=login_file(request.chart_registry or ""),
+            assigned=_result(assigned, ()),
             on_grafana=_result(on_grafana, OnGrafana()),
             may_approve=_result(may_approve, None),
             quota_family=quota_facts.family,
@@ -519,6 +522,29 @@ class _Surveyor:
             "link_subnet": _result(subnet, SubnetFacts(presence=Presence.NOT_ASKED)),
             "private_endpoint": _result(endpoint, Presence.NOT_ASKED),
         }
+
+    def _assigned(self, scope: str) -> tuple[RoleFacts, ...]:
+        """The roles that are assigned at ``scope`` itself; none where they cannot be read."""
+        if not self._request.list_assignments:
+            return ()
+        try:
+            listed = self._get_all(
+                f"{scope}/providers/{azure.ROLE_ASSIGNMENT}",
+                azure.AUTHORIZATION_API,
+                filter="atScope()",
+            )
+        except OperationError:
+            return ()
+        return tuple(
+            RoleFacts(
+                name=one.text("name").lower(),
+                role=one.text("properties", "roleDefinitionId").rsplit("/", 1)[-1].lower(),
+                principal_id=one.text("properties", "principalId").lower(),
+                description=one.text("properties", "description"),
+            )
+            for one in listed
+            if one.text("properties", "scope").lower() == scope.lower()
+        )
 
     def _may_approve(self, node_resource_group: str) -> bool | None:
         cluster = parse_id(self._request.cluster_id or "", azure.MANAGED_CLUSTER)

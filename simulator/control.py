@@ -26,6 +26,7 @@ from simulator.clock import Clock
 from simulator.faults import FaultPlan, FaultPlanError
 from simulator.http import Request, Response
 from simulator.kubernetes import cloud_controller
+from simulator.kubernetes.state import SYSTEM_NAMESPACES, name_of
 from simulator.values import JsonObject, as_number, as_object, as_objects, as_text, text_map, texts
 from simulator.world import GrafanaState, Principal, World
 
@@ -147,6 +148,11 @@ def inspect(world: World) -> JsonObject:
                     _service(manifest, state.addresses)
                     for manifest in sorted(state.services, key=cloud_controller.key_of)
                 ],
+                "objects": [
+                    _object(manifest)
+                    for _, manifest in sorted(state.objects.items())
+                    if _is_shown(manifest)
+                ],
             }
             for key, state in sorted(world.clusters.items())
         },
@@ -164,6 +170,21 @@ def _grafana(state: GrafanaState) -> JsonObject:
 
 def _sorted(items: list[JsonObject]) -> list[JsonObject]:
     return sorted(items, key=lambda item: as_text(item.get("uid")))
+
+
+def _is_shown(manifest: JsonObject) -> bool:
+    """Whether it is one of the objects: pods follow from workloads, Services are shown apart."""
+    if manifest.get("kind") == "Namespace":
+        return name_of(manifest) not in SYSTEM_NAMESPACES
+    return manifest.get("kind") not in ("Pod", "Service")
+
+
+def _object(manifest: JsonObject) -> JsonObject:
+    """The manifest without what the API server adds to it."""
+    shown = {key: value for key, value in manifest.items() if key != "status"}
+    added = ("uid", "creationTimestamp", "resourceVersion", "managedFields")
+    metadata = as_object(manifest.get("metadata"))
+    return {**shown, "metadata": {key: metadata[key] for key in metadata if key not in added}}
 
 
 def _service(manifest: JsonObject, addresses: dict[str, str]) -> JsonObject:

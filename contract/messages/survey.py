@@ -81,6 +81,8 @@ class SurveyRequest(Message):
     """Existing action groups that alerts are to tell."""
     chart_registry: str | None = None
     """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
+    list_assignments: bool = False
+    """Whether to list the roles that are assigned on the Grafana workspace."""
     on_grafana: WantedOnGrafana | None = None
     """What of it would meet others' objects on ``grafana_id``, once that is there."""
 
@@ -269,6 +271,17 @@ class InTheWay(Message):
     """Marked by a stack of this name for another cluster: maybe this one, before it moved."""
 
 
+class RoleFacts(Message):
+    """A role that is assigned on the Grafana workspace itself, not above it."""
+
+    name: str
+    """Of the assignment, a GUID."""
+    role: str
+    """GUID of the role definition."""
+    principal_id: str
+    description: str = ""
+
+
 class OnGrafana(Message):
     """What a shared Grafana holds; nothing where it could not be read."""
 
@@ -334,6 +347,7 @@ class Survey(Message):
     cores_per_node: int | None = None
     registry_login_file: str = ""
     """The file on this machine with a login for the chart's registry; empty: none."""
+    assigned: tuple[RoleFacts, ...] = ()
     on_grafana: OnGrafana = OnGrafana()
     problem: str = ""
     """One sentence where nothing could be asked at all (no credential, no network)."""

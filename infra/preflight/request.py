@@ -43,11 +43,8 @@ def survey_request(
     """
     subscription = settings.azure.subscription_id or client_config.subscription_id
     own_group = own_resource_group(settings)
-    cluster, grafana, workspace = (
-        settings.cluster,
-        settings.grafana,
-        settings.prometheus.azure_monitor_workspace,
-    )
+    cluster, grafana = settings.cluster, settings.grafana
+    workspace = settings.prometheus.azure_monitor_workspace
     cluster_group = cluster.placed(own_group)
     group = settings.azure.resource_group
     asked_cluster = azure.cluster_id(
@@ -71,6 +68,7 @@ def survey_request(
         else azure.resource_id(
             own_subscription, own_group, azure.DATA_COLLECTION_RULE, names.data_collection_rule
         ),
+        list_assignments=bool(grafana.role_assignments),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
         location=settings.azure.location if cluster.existing is None else None,

@@ -180,7 +180,8 @@ class GrafanaSettings(Section):
     """Take over data sources and a dashboard of the wanted name or uid that carry no owner mark, or
     another's."""
     role_assignments: Sequence[GrafanaRoleAssignment] = ()
-    """Who else may use the workspace."""
+    """Who else may use the workspace. A role that is assigned already is left to whoever assigned
+    it."""
     drift_detection: bool = True
     """Look at data sources, dashboard and approval at every preview, and put back what was changed
     by hand. Who runs a preview then needs the rights to read them."""

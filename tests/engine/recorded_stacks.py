@@ -180,7 +180,11 @@ def recorded(folder: Path, python: Path | None = None) -> Generator[RecordedStac
 
 def contents_before() -> JsonObject:
     """What was in Azure before the stacks were deployed, in the form of :func:`contents`."""
-    return _read("before")
+    before = _read("before")
+    for cluster in as_object(before["kubernetes"]).values():
+        # Recorded when objects were not shown; there was none but the cluster's own.
+        as_object(cluster).setdefault("objects", [])
+    return before
 
 
 def contents(sim: Simulation) -> JsonObject:

@@ -298,6 +298,27 @@ def test_a_cluster_without_a_word_on_its_identity_is_not_taken_for_one_with_a_se
     assert (found.presence, found.identity_type) == (Presence.FOUND, "")
 
 
+def test_roles_assigned_at_the_scope_itself_are_found_with_their_descriptions(
+    azure: Azure, operations: Operations
+) -> None:
+    name = "55555555-5555-4555-8555-555555555555"
+    definitions = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization"
+    properties = {
+        "roleDefinitionId": f"{definitions}/roleDefinitions/{GRAFANA_VIEWER}",
+        "principalId": CALLER,
+        "principalType": "ServicePrincipal",
+        "description": "by hand",
+    }
+    path = f"{GRAFANA_ID}/providers/Microsoft.Authorization/roleAssignments/{name}"
+    azure.arm("PUT", path, "2022-04-01", {"properties": properties})
+    assert survey(operations).assigned == ()
+    found = survey(operations, list_assignments=True).assigned
+    assert {(one.role, one.description) for one in found} == {
+        (GRAFANA_ADMIN, ""),
+        (GRAFANA_VIEWER, "by hand"),
+    }
+
+
 # --- on Grafana ----------------------------------------------------------------------------------
 
 OWNER = Owner(cluster=CLUSTER_ID.lower(), project="gpuobs", stack="dev")

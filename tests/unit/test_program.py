@@ -18,7 +18,9 @@ from contract.messages.base import Message, Verb, command_line
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
 from contract.messages.serving import Question, Reply
 from contract.messages.signal import SignalRequest
+from contract.messages.survey import RoleFacts
 from infra.deployed import Own
+from infra.names import names_for
 from infra.start import deploy
 from tests.unit import answers
 from tests.unit.recording import Recorded, RefusedError, Secret, record
@@ -595,3 +597,43 @@ def test_without_drift_detection_the_operations_end_after_the_survey() -> None:
     azure = answers.Azure()
     dev(lambda config: config["grafana"].update(driftDetection=False), azure=azure)
     assert (azure.asked, azure.closed) == ([Verb.SURVEY], True)
+
+
+# --- roles that are assigned already -------------------------------------------------------------
+
+VIEWER = "60921a7e-fef1-4a43-9b16-a26c52ad4769"
+SOMEBODY = "66666666-6666-4666-8666-666666666666"
+
+
+def with_viewer(*assigned: RoleFacts) -> list[str]:
+    """The role assignments that are made where ``assigned`` are there already."""
+
+    def change(config: Sections) -> None:
+        role = {"principalId": SOMEBODY, "principalType": "User", "role": "Viewer"}
+        config["grafana"]["roleAssignments"] = [role]
+
+    survey = answers.EXISTING.model_copy(update={"assigned": assigned})
+    recorded = dev(change, azure=answers.Azure(survey))
+    made = recorded.of_type("azure-native:authorization:RoleAssignment")
+    return [one.inputs["roleAssignmentName"] for one in made]
+
+
+def test_a_role_that_somebody_else_assigned_is_not_assigned_again() -> None:
+    (own_name,) = with_viewer()
+    by_hand = RoleFacts(name="by-hand", role=VIEWER, principal_id=SOMEBODY)
+    assert with_viewer(by_hand) == []
+    assert with_viewer(by_hand.model_copy(update={"role": "another"})) == [own_name]
+    assert with_viewer(by_hand.model_copy(update={"principal_id": "another"})) == [own_name]
+
+
+def test_a_role_that_this_stack_assigned_stays_its_own_and_one_of_another_stacks_its_maker() -> (
+    None
+):
+    (own_name,) = with_viewer()
+    there = RoleFacts(name=own_name, role=VIEWER, principal_id=SOMEBODY)
+    mark = names_for("gpuobs", "dev").request_message
+    assert with_viewer(there.model_copy(update={"description": mark})) == [own_name]
+    other = names_for("gpuobs", "prod").request_message
+    assert with_viewer(there.model_copy(update={"description": other})) == []
+    # An older program left no mark.
+    assert with_viewer(there) == [own_name]
