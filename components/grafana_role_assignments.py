@@ -162,7 +162,7 @@ class GrafanaRoleAssignments(pulumi.ComponentResource):
             # From what is granted, so that another principal or scope is another assignment: Azure
             # refuses to change either under one name.
             role_assignment_name=pulumi.Output.all(scope, principal_id).apply(
-                lambda parts: assignment_name(*parts, role)
+                lambda parts: assignment_name(parts[0], parts[1], role)
             ),
             scope=scope,
             role_definition_id=role_definition_id(args.subscription_id, role),

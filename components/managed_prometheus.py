@@ -28,7 +28,6 @@ class ExistingWorkspaceArgs:
     """ARM id."""
     location: str
     query_endpoint: str
-    """Where Prometheus queries are answered."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +122,9 @@ def _collect(
     endpoint = _endpoint(parent, f"{name}-endpoint", args, collection.endpoint_name, location)
     rule = monitor.DataCollectionRule(
         f"{name}-rule",
-        data_collection_rule_name=collection.rule_name,
+        # Names come from the ids of what is used: Azure deletes nothing that is in use, so another
+        # endpoint is another rule, and another rule another association, which goes first.
+        data_collection_rule_name=endpoint.id.apply(lambda _: collection.rule_name),
         resource_group_name=args.resource_group_name,
         location=location,
         kind=monitor.KnownDataCollectionRuleResourceKind.LINUX,
@@ -142,15 +143,14 @@ def _collect(
     )
     monitor.DataCollectionRuleAssociation(
         f"{name}-rule-association",
-        association_name=collection.rule_name,
+        association_name=rule.id.apply(lambda _: collection.rule_name),
         resource_uri=collection.cluster_id,
         data_collection_rule_id=rule.id,
         opts=pulumi.ResourceOptions(parent=parent),
     )
     elsewhere = _region(collection.cluster_location) != _region(location)
     if not elsewhere and not collection.private_cluster:
-        # Not needed, and in the way: a cluster has one association of that name, and may have it
-        # for its logs.
+        # Not needed, and in the way: a cluster has one association of that name, maybe for logs.
         return
     if elsewhere:
         # The agents read their configuration in the cluster's own region.
@@ -164,7 +164,7 @@ def _collect(
     # An association of its own: one with a rule and an endpoint is refused (azure-cli 28338).
     monitor.DataCollectionRuleAssociation(
         f"{name}-endpoint-association",
-        association_name=ENDPOINT_ASSOCIATION,
+        association_name=endpoint.id.apply(lambda _: ENDPOINT_ASSOCIATION),
         resource_uri=collection.cluster_id,
         data_collection_endpoint_id=endpoint.id,
         opts=pulumi.ResourceOptions(parent=parent),
@@ -178,8 +178,7 @@ def _options(
 
 
 def _region(location: str) -> str:
-    """The name of a region; some services answer its display name (``West Europe``)."""
-    return location.replace(" ", "").lower()
+    return location.replace(" ", "").lower()  # Some services answer `West Europe`.
 
 
 def _endpoint(

@@ -136,6 +136,18 @@ def test_the_type_token_never_changes() -> None:
     assert ManagedPrometheus.TYPE == "gpuobs:index:ManagedPrometheus"
 
 
+def test_whatever_uses_an_endpoint_or_a_rule_is_replaced_with_it_and_deleted_before_it() -> None:
+    """By a name, which is fixed: the engine then deletes in the order of the properties."""
+    assert ARGS.collection is not None
+    recorded = deploy(collection=replace(ARGS.collection, private_cluster=True))
+    for name, key, used in (
+        ("prometheus-rule", "dataCollectionRuleName", "prometheus-endpoint"),
+        ("prometheus-rule-association", "associationName", "prometheus-rule"),
+        ("prometheus-endpoint-association", "associationName", "prometheus-endpoint"),
+    ):
+        assert used in recorded.named(name).property_depends_on[key], name
+
+
 @pytest.mark.parametrize("metrics", [None, {}, {"prometheusQueryEndpoint": ""}])
 def test_a_workspace_without_a_query_endpoint_is_reported_and_not_passed_on(
     metrics: object,
