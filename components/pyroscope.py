@@ -20,7 +20,7 @@ from components.inputs import component_inputs
 from components.options import FAILED_BEFORE, deleted_with
 from components.private_link import PrivateLinkArgs
 from components.private_link_operations import known_with
-from components.pyroscope_values import DiskArgs
+from components.pyroscope_disk import DiskArgs, grow_claim
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
 
 RELEASE_NAME = PYROSCOPE_SERVICE
@@ -90,6 +90,7 @@ class Pyroscope(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self, deleted_with=cluster),
         )
         release = _release(self, name, args, guard, cluster)
+        grow_claim(self, f"{name}-disk", args.namespace, args.disk, release, cluster)
         ready = private_link_operations.ready(
             f"{name}-private-link-ready",
             args.private_link,
@@ -153,7 +154,7 @@ def _release(
             replace_on_changes=[FAILED_BEFORE],
             # A StatefulSet refuses another claim for its volume. The disk itself outlives the
             # release.
-            replacement_trigger=pyroscope_values.volume_claim(args.disk),
+            replacement_trigger=args.disk.claim_template if args.disk else "ephemeral",
             # The cluster's deletion takes it along, and works when the API server no longer
             # answers.
             deleted_with=cluster,

@@ -3,31 +3,17 @@
 Three layers, the later one winning: defaults that a stack file may override, the stack file's own
 values, and what the product owns because something else relies on it (the settings refuse those).
 The chart has no schema and ignores what it does not know: every path here is one of chart 1.15.
-Pure, and without Pulumi.
+Pure.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
+from components.pyroscope_disk import DiskArgs
 from contract.agent import PYROSCOPE_PORT
 
 DATA_DIRECTORY = "/data"
 """The chart's volume, writable for the server's user."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DiskArgs:
-    """A disk for the profiles; it outlives the release."""
-
-    size: str
-    """Kubernetes quantity, e.g. ``50Gi``."""
-    storage_class_name: str | None = None
-
-
-def volume_claim(disk: DiskArgs | None) -> str:
-    """What the StatefulSet's claim is made from; never empty, which would be no trigger at all."""
-    return f"disk {disk.size} {disk.storage_class_name or 'default'}" if disk else "ephemeral"
 
 
 def default_values() -> dict[str, object]:

@@ -18,6 +18,10 @@ PYROSCOPE_PORT: Final = 4040
 LONGEST_QUERY_HOURS: Final = 24
 """``limits.max_query_length`` of Pyroscope, as it comes."""
 
+METRICS_PORT: Final = 2224
+"""Where the agent serves ``/metrics`` from 0.55 on; before, nothing listens on the port that its
+pods' annotation names."""
+
 # --- metrics: counters in bytes, by process ----------------------------------------------------
 
 ALLOCATED: Final = "mem_alloc_bytes_total"

@@ -49,7 +49,6 @@ from components.managed_prometheus import (
 )
 from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
-from components.pyroscope_values import DiskArgs
 from contract.agent import PYROSCOPE_PORT
 from contract.messages.grafana import Source
 from contract.messages.survey import DASHBOARD
@@ -195,7 +194,7 @@ def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
 def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
     """The profiles' store."""
     settings = stack.settings.pyroscope
-    link, disk = settings.private_link, settings.storage.disk
+    link = settings.private_link
     wanted: dict[str, Any] = {field: getattr(link, field) or None for field in ANNOTATIONS}
     return PyroscopeArgs(
         namespace=gadget.namespace,
@@ -213,7 +212,7 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
             protect_connections=link.protect_connections,
             **wanted,
         ),
-        disk=DiskArgs(size=disk.size, storage_class_name=disk.storage_class_name) if disk else None,
+        disk=stack.disk,
         resources=settings.resources or None,
         node_selector=settings.node_selector or None,
         tolerations=settings.tolerations or None,

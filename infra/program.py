@@ -200,6 +200,7 @@ def _signal_check(stack: Stack, grafana: GrafanaWorkspace) -> pulumi.Output[dict
             prometheus_uid=metrics.uid if metrics else None,
             cluster_id=stack.cluster_id,
             extension_id=stack.request.extension_id or "",
+            own_prometheus=stack.settings.prometheus.url is not None,
         ).model_dump(by_alias=True, exclude_none=True)
 
     return grafana.endpoint.apply(request)

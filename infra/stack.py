@@ -15,11 +15,13 @@ import pulumi_azure_native as azure_native
 
 from alerts import AlertOptions, Rule, azure_violations, rules
 from components.grafana_target import OwnerArgs
+from components.pyroscope_disk import DiskArgs
 from contract.azure import cluster_id, private_link_service_id
 from contract.json import Document
 from contract.messages.grafana import Source
 from contract.messages.survey import Survey, SurveyRequest, WantedOnGrafana, WantedSource
 from infra.deployed import deployed
+from infra.disk import planned_disk
 from infra.faults import ConfigurationError, Fault
 from infra.local_chart import LocalChart, local_chart
 from infra.lookups import Operations, survey
@@ -61,6 +63,8 @@ class Stack:
     survey: Survey
     local_chart: LocalChart | None
     """A chart in the project, if the stack uses one."""
+    disk: DiskArgs | None
+    """The disk of the profiles, as it was made and as it shall be."""
     azure: azure_native.Provider | None
     """For a subscription of the settings' choice; None: the default provider."""
     azure_elsewhere: Mapping[str, azure_native.Provider]
@@ -260,6 +264,7 @@ def load_stack(operations: Operations) -> Stack:
         on_grafana=on_grafana,
         survey=found,
         local_chart=chart,
+        disk=planned_disk(settings.pyroscope.storage.disk),
         azure=azure,
         azure_elsewhere=_providers_elsewhere(settings, existing.subscription_id),
     )

@@ -12,6 +12,7 @@ from typing import TypeVar
 from contract.agent import (
     ALLOCATED,
     LONGEST_QUERY_HOURS,
+    METRICS_PORT,
     NAMESPACE,
     POD_SELECTOR,
     SAMPLE_TYPE,
@@ -38,6 +39,15 @@ _RUN_A_WORKLOAD = (
     "a server that took its memory before shows nothing"
 )
 _CHECK_AGENT = f"kubectl get pods --namespace {NAMESPACE} --selector {POD_SELECTOR}"
+
+_COLLECT = (
+    "azureMonitor.enabled of the extension, and the cluster's data collection rule association"
+)
+_SCRAPE = (
+    f"and that your Prometheus scrapes it: pods {POD_SELECTOR} of namespace {NAMESPACE}, port "
+    f"{METRICS_PORT}, path /metrics (from agent 0.55 on; before, nothing answers there), with the "
+    "cluster's name as label `cluster`"
+)
 
 T = TypeVar("T")
 
@@ -161,8 +171,8 @@ class _Chain:
         raise BrokenLinkError(
             Link.METRICS,
             saw,
-            f"{_RUN_A_WORKLOAD}; then check the agent ({_CHECK_AGENT}), azureMonitor.enabled of "
-            "the extension, and the cluster's data collection rule association",
+            f"{_RUN_A_WORKLOAD}; then check the agent ({_CHECK_AGENT}), "
+            + (_SCRAPE if self._request.own_prometheus else _COLLECT),
         )
 
     def pyroscope(self, uid: str) -> Iterator[LinkReport]:

@@ -47,6 +47,7 @@ from infra.settings.pyroscope import (
     PrivateLinkSettings,
     PyroscopeSettings,
     StorageSettings,
+    gibibytes,
 )
 from infra.settings.tree import Settings
 
@@ -85,6 +86,7 @@ __all__ = [
     "Spot",
     "StorageSettings",
     "SystemPool",
+    "gibibytes",
     "load",
     "sections_of",
     "with_current_spellings",

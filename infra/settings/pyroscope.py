@@ -109,9 +109,11 @@ class Disk(Section):
     """A disk for profiles."""
 
     size: Quantity = "50Gi"
-    """Size of the disk."""
+    """Size of the disk. A larger one grows it in place, where its storage class permits that; a
+    smaller one is refused."""
     storage_class_name: str | None = None
-    """Kubernetes storage class; default: the cluster's own."""
+    """Kubernetes storage class of a new disk; default: the cluster's own. A disk that is there
+    stays in its class."""
 
 
 class StorageSettings(Section):
@@ -227,10 +229,10 @@ class PyroscopeSettings(Section):
         )
         yield from broken_scheduling(self.resources, self.tolerations, self.affinity)
         if (disk := self.storage.disk) is not None:
-            gibibytes = _gibibytes(disk.size)
+            size = gibibytes(disk.size)
             lowered = lowers_free_disk(as_mapping(self.values.get("pyroscope")) or {})
             least = 1 if lowered else SMALLEST_DISK_GIB
-            if gibibytes < least:
+            if size < least:
                 yield RuleViolation(
                     fields=("storage.disk.size",),
                     value=disk.size,
@@ -246,7 +248,8 @@ _UNITS = {"k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4, "P": 1000**5}
 _BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 
 
-def _gibibytes(quantity: str) -> float:
+def gibibytes(quantity: str) -> float:
+    """What a quantity with a unit comes to, in GiB."""
     match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(\w+)", quantity)
     assert match is not None  # noqa: S101 - the type Quantity says so
     return float(match[1]) * (_UNITS | _BINARY_UNITS)[match[2]] / 2**30

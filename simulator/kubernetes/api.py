@@ -63,7 +63,7 @@ without that it is ``failed``.
 from dataclasses import dataclass
 
 from simulator.http import Request, Response
-from simulator.kubernetes import admission, state
+from simulator.kubernetes import admission, claims, state
 from simulator.kubernetes.authentication import Refusal, user_of
 from simulator.kubernetes.controllers import Controllers
 from simulator.kubernetes.helm import DEFAULT_TIMEOUT, Helm, HelmError
@@ -290,6 +290,11 @@ class KubernetesService:
                         "handled: json: cannot unmarshal into Go struct field "
                         f"ObjectMeta.metadata.{holder} of type string ({key})",
                     )
+        present = state.find(objects, target.kind.kind, target.namespace, target.name)
+        if target.kind.kind == "PersistentVolumeClaim" and present is not None:
+            refusal = claims.refused(present, manifest)
+            if refusal is not None:
+                raise StatusError(*refusal)
         stored = state.add(objects, manifest)
         self._world.touch()
         return clone_object(stored)

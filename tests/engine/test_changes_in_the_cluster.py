@@ -8,8 +8,9 @@ import pytest
 
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
 from tests.engine.changes import STACK, Change, apply, check, order, touched
+from tests.engine.portal import portal_of
 from tests.engine.simulation import Simulation
-from tests.simulator.azure import CLUSTER
+from tests.simulator.azure import CLUSTER, Kubernetes
 
 pytestmark = pytest.mark.engine
 
@@ -130,6 +131,44 @@ def test_a_disk_replaces_the_release_which_is_deleted_first(dev: Simulation) -> 
     assert order(outcome) == [f"- {name}" for name in chain] + [
         f"+ {name}" for name in reversed(chain)
     ]
+
+
+def claimed(sim: Simulation) -> str:
+    """The size of the profiles' claim."""
+    path = "/api/v1/namespaces/gadget/persistentvolumeclaims/data-pyroscope-0"
+    with portal_of(sim) as person:
+        found = as_object(Kubernetes(person).call("GET", path).json())
+    return as_text(dig(found, "spec", "resources", "requests", "storage"))
+
+
+def test_a_disk_grows_in_place_and_nothing_is_replaced(dev: Simulation) -> None:
+    assert claimed(dev) == "100Gi"
+    outcome = apply(dev, {"pyroscope.storage": {"disk": {"size": "200Gi"}}})
+    assert touched(outcome) == {"pyroscope-disk": "create"}
+    assert claimed(dev) == "200Gi"
+    again = apply(dev, {"pyroscope.storage": {"disk": {"size": "300Gi"}}})
+    assert touched(again) == {"pyroscope-disk": "update"}
+    assert claimed(dev) == "300Gi"
+    assert touched(dev.up(STACK)) == {}
+
+
+def test_a_disk_that_would_shrink_is_refused_with_the_size_it_has(dev: Simulation) -> None:
+    for smaller in ("100Gi", "250Gi"):
+        dev.stack_file(STACK, {"pyroscope.storage": {"disk": {"size": smaller}}})
+        refused = dev.preview(STACK, check=False)
+        assert not refused.ok
+        assert "at least 300Gi, which the disk has" in refused.output
+        assert refused.changes == []
+
+
+def test_another_storage_class_is_said_to_have_no_effect_and_replaces_nothing(
+    dev: Simulation,
+) -> None:
+    disk = {"size": "300Gi", "storageClassName": "managed-csi-premium"}
+    outcome = apply(dev, {"pyroscope.storage": {"disk": disk}})
+    assert touched(outcome) == {}
+    assert any("Kubernetes moves no claim to another class" in one for one in outcome.diagnostics)
+    apply(dev, {"pyroscope.storage": {"disk": {"size": "300Gi"}}})
 
 
 # --- the namespace -----------------------------------------------------------------------------

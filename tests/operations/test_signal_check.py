@@ -201,6 +201,14 @@ def test_metrics_that_are_not_collected_are_named(deployment: Deployment) -> Non
     assert_says(report.fix, ["data collection rule"])
 
 
+def test_a_prometheus_of_ones_own_is_told_what_to_scrape(deployment: Deployment) -> None:
+    deployment.deploy(metrics=False)
+    request = deployment.request().model_copy(update={"own_prometheus": True})
+    result = deployment.operations(Verb.CHECK_SIGNAL, request)
+    assert_says(result.stderr, ["port 2224", "k8s-app=gadget", "label `cluster`"])
+    assert "data collection rule" not in result.stderr
+
+
 def test_a_missing_pyroscope_source_is_named(deployment: Deployment) -> None:
     deployment.deploy()
     deployment.azure.in_grafana("DELETE", f"/api/datasources/uid/{PYROSCOPE}")

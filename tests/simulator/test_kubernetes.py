@@ -3,6 +3,7 @@ Services."""
 
 import pytest
 
+from simulator.kubernetes import claims
 from simulator.seed import SUBSCRIPTION_ID
 from simulator.values import (
     JsonObject,
@@ -552,3 +553,32 @@ def test_a_real_clusters_services_may_be_handed_over(azure: Azure) -> None:
         outcome = observed(azure, manifest)
     assert outcome["finalizer"] is False
     assert azure.call("GET", PLS).status_code == 404
+
+
+# --- claims --------------------------------------------------------------------------------------
+
+
+def _claim_of(size: str, storage_class: str = "") -> JsonObject:
+    spec: JsonObject = {"resources": {"requests": {"storage": size}}}
+    if storage_class:
+        spec["storageClassName"] = storage_class
+    return {"metadata": {"name": "data"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (_claim_of("50Gi"), _claim_of("100Gi"), ""),
+        (_claim_of("50Gi"), _claim_of("51200Mi"), ""),
+        (_claim_of("100Gi"), _claim_of("50Gi"), "can not be less than status.capacity"),
+        (_claim_of("50Gi", "local"), _claim_of("60Gi", "local"), "must support resize"),
+        (_claim_of("50Gi", "default"), _claim_of("50Gi", "managed-csi"), "spec is immutable"),
+    ],
+)
+def test_a_claim_grows_where_its_class_permits_and_changes_in_nothing_else(
+    old: JsonObject, new: JsonObject, reason: str
+) -> None:
+    refusal = claims.refused(old, new)
+    assert (refusal is None) is (reason == "")
+    if refusal is not None:
+        assert reason in refusal[2]

@@ -11,7 +11,8 @@ import pytest
 
 from components.private_link import OwnEndpointArgs, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
-from components.pyroscope_values import DiskArgs, merged, owned_values
+from components.pyroscope_disk import DiskArgs
+from components.pyroscope_values import merged, owned_values
 from contract.messages.base import Verb, command_line
 from infra.settings.published_values import Tree, chart_values
 from tests.unit import answers
@@ -261,6 +262,17 @@ def test_an_edit_of_a_chart_in_the_project_changes_the_release() -> None:
     assert description("abc") == "chart abc"
     assert description("abd") != description("abc")
     assert description(None) is None
+
+
+def test_a_disk_that_grows_keeps_the_template_that_it_was_made_from() -> None:
+    made = deploy(disk=DiskArgs(size="50Gi"))
+    grown = deploy(disk=DiskArgs(size="50Gi", grown_to="100Gi"))
+    assert grown.only(RELEASE).inputs == made.only(RELEASE).inputs
+    patch = grown.named("pyroscope-disk")
+    assert patch.inputs["metadata"]["name"] == "data-pyroscope-0"
+    assert patch.inputs["spec"] == {"resources": {"requests": {"storage": "100Gi"}}}
+    assert patch.parent == "pyroscope"
+    assert "pyroscope-release" in patch.depends_on
 
 
 @pytest.mark.handles("filesystem-storage-not-writable")

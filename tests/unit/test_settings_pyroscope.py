@@ -7,7 +7,8 @@ from typing import cast
 import pytest
 
 from components.private_link import PrivateLinkArgs
-from components.pyroscope_values import DiskArgs, owned_values
+from components.pyroscope_disk import DiskArgs
+from components.pyroscope_values import owned_values
 from tests.unit.stack_files import faults, settings
 
 GUID = "11111111-1111-4111-8111-111111111111"

@@ -1,4 +1,4 @@
-"""Kubernetes objects by server-side apply: namespaces, DaemonSets, PodMonitors."""
+"""Kubernetes objects by server-side apply: namespaces, DaemonSets, PodMonitors, claims."""
 
 import secrets
 from collections.abc import Callable
@@ -35,6 +35,8 @@ class Kind:
     kind: str
     plural: str
     namespaced: bool
+    patch: bool = False
+    """Whether it only changes an object that is there (``...Patch``)."""
     create_only: frozenset[str] = frozenset()
     ready: Callable[[Object], bool] = lambda _live: True
 
@@ -77,7 +79,17 @@ POD_MONITOR: Final = Kind(
     plural="podmonitors",
     namespaced=True,
 )
-KINDS: Final = {kind.pulumi_type: kind for kind in (NAMESPACE, DAEMON_SET, POD_MONITOR)}
+CLAIM_PATCH: Final = Kind(
+    pulumi_type="kubernetes:core/v1:PersistentVolumeClaimPatch",
+    api_version="v1",
+    kind="PersistentVolumeClaim",
+    plural="persistentvolumeclaims",
+    namespaced=True,
+    patch=True,
+)
+KINDS: Final = {
+    kind.pulumi_type: kind for kind in (NAMESPACE, DAEMON_SET, POD_MONITOR, CLAIM_PATCH)
+}
 
 
 def check(
@@ -142,7 +154,9 @@ class Objects:
             ProviderError: not made; an object of that name is not taken over.
         """
         path = self._path(kind, inputs)
-        if not self._upsert and self._client.find(path) is not None:
+        if kind.patch and self._client.find(path) is None:
+            raise ProviderError(f"failed to patch {path}: there is no such object")
+        if not kind.patch and not self._upsert and self._client.find(path) is not None:
             name = as_text(as_object(inputs.get("metadata")).get("name"))
             raise ProviderError(
                 f'resource "{urn.text}" was not successfully created by the Kubernetes API server: '
