@@ -3,6 +3,7 @@ Services."""
 
 import pytest
 
+from simulator.kubernetes import chart as charts
 from simulator.kubernetes import claims
 from simulator.seed import SUBSCRIPTION_ID
 from simulator.values import (
@@ -582,3 +583,93 @@ def test_a_claim_grows_where_its_class_permits_and_changes_in_nothing_else(
     assert (refusal is None) is (reason == "")
     if refusal is not None:
         assert reason in refusal[2]
+
+
+# --- the public chart ----------------------------------------------------------------------------
+
+
+def _rendered(values: JsonObject, version: str = "1.15.0") -> dict[str, JsonObject]:
+    """The objects of a release by kind and name."""
+    chart = charts.Chart("pyroscope", version, charts.VERSIONS.get(version, version))
+    objects = charts.render(chart, "pyroscope", "gadget", values)
+    return {f"{one['kind']}/{dig(one, 'metadata', 'name')}": one for one in objects}
+
+
+def _container(values: JsonObject, version: str = "1.15.0") -> JsonObject:
+    pod = dig(_rendered(values, version)["StatefulSet/pyroscope"], "spec", "template", "spec")
+    return as_objects(as_object(pod)["containers"])[0]
+
+
+def test_the_chart_passes_the_flags_and_the_environment_that_the_public_one_passes() -> None:
+    container = _container({"alloy": {"enabled": False}})
+    assert container["args"] == [
+        "-target=all",
+        "-self-profiling.disable-push=true",
+        "-server.http-listen-port=4040",
+        "-memberlist.cluster-label=gadget-pyroscope",
+        "-memberlist.join=dns+pyroscope-memberlist.gadget.svc.cluster.local.:7946",
+        "-config.file=/etc/pyroscope/config.yaml",
+        "-runtime-config.file=/etc/pyroscope/overrides/overrides.yaml",
+        "-log.level=debug",
+    ]
+    assert [one["name"] for one in as_objects(container["env"])] == ["POD_NAME", "NAMESPACE_FQDN"]
+    template = dig(_rendered({})["StatefulSet/pyroscope"], "spec", "template", "metadata")
+    assert dig(as_object(template), "labels", "name") == "pyroscope"
+    annotations = as_object(dig(as_object(template), "annotations"))
+    assert annotations["profiles.grafana.com/cpu.scrape"] == "true"
+    assert annotations["profiles.grafana.com/service_git_ref"] == "v1.14.1"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (104857600.0, "1.048576e+08"),
+        (1000000, "1e+06"),
+        (999999.0, "999999"),
+        (0.25, "0.25"),
+        (True, "true"),
+        ("104857600", "104857600"),
+    ],
+)
+def test_a_number_on_the_command_line_is_written_as_go_writes_it(value: object, text: str) -> None:
+    args = _container({"pyroscope": {"extraArgs": {"a": value}}})["args"]
+    assert f"-a={text}" in args  # type: ignore[operator]
+
+
+def test_the_chart_ignores_what_its_release_does_not_read() -> None:
+    values: JsonObject = {
+        "global": {"imageRegistry": "registry.example"},
+        "pyroscope": {"image": {"digest": "sha256:0"}, "livenessProbe": {"httpGet": {}}},
+    }
+    assert _container(values)["image"] == "grafana/pyroscope:1.14.1"
+    assert _container(values, "1.19.2")["image"] == "registry.example/grafana/pyroscope:1.19.1"
+    assert _rendered(values).keys() == _rendered({}).keys()
+
+
+def test_a_null_takes_a_default_of_the_charts_away() -> None:
+    values: JsonObject = {"pyroscope": {"podSecurityContext": {"fsGroup": None}}}
+    pod = dig(_rendered(values)["StatefulSet/pyroscope"], "spec", "template", "spec")
+    assert "fsGroup" not in as_object(as_object(pod)["securityContext"])
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"structuredConfig": {"limits": {"max_query_lenght": "1d"}}}, "max_query_lenght"),
+        ({"config": "limits: {max_query_lenght: 1d}"}, "max_query_lenght"),
+        ({"extraArgs": {"no.such": "x"}}, "flag provided but not defined: -no.such"),
+        ({"extraArgs": {"pyroscopedb.row-group-target-size": 1342177280.0}}, "parse error"),
+        ({"structuredConfig": {"shutdown_delay": "1s", "tenant_settings": {}}}, ""),
+        ({"config": "symbolizer: {enabled: true}"}, ""),
+    ],
+)
+def test_a_server_stops_at_what_it_does_not_know_by_whatever_way(
+    azure: Azure, values: JsonObject, reason: str
+) -> None:
+    cluster = Kubernetes(azure)
+    cluster.make_namespace()
+    given = clone_object(pyroscope_values())
+    as_object(given["pyroscope"]).update(values)
+    release = cluster.release(given)
+    assert reason in as_text(release["message"])
+    assert (release["status"] == "deployed") is (reason == "")
