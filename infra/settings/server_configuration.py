@@ -7,6 +7,7 @@ are on the keys of the configuration; :data:`_FLAGS` leads the flags to them.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from contract.agent import PYROSCOPE_PORT
 from infra.settings.nearest import nearest
@@ -74,7 +75,7 @@ def broken_configuration(
     structured = as_mapping(pyroscope.get("structuredConfig")) or {}
     yield from _configuration(structured, "values.pyroscope.structuredConfig", server)
     yield from _flags(as_mapping(pyroscope.get("extraArgs")) or {}, server)
-    yield from _variables(as_mapping(pyroscope.get("extraEnvVars")) or {})
+    yield from _variables(pyroscope)
     yield from _overrides(as_mapping(pyroscope.get("tenantOverrides")) or {}, server)
 
 
@@ -207,11 +208,17 @@ def _flags(arguments: Mapping[str, object], server: Server | None) -> Iterator[R
                 yield from _ruled(_Key(at, key, rest if equals else value))
 
 
-def _variables(variables: Mapping[str, object]) -> Iterator[RuleViolation]:
-    for name in variables:
+def _variables(pyroscope: Mapping[str, object]) -> Iterator[RuleViolation]:
+    given = {
+        f"extraEnvVars.{name}": name for name in as_mapping(pyroscope.get("extraEnvVars")) or {}
+    }
+    custom = pyroscope.get("extraCustomEnvVars")
+    for number, one in enumerate(cast("list[object]", custom) if isinstance(custom, list) else ()):
+        given[f"extraCustomEnvVars[{number}]"] = str((as_mapping(one) or {}).get("name"))
+    for at, name in given.items():
         if name in _VARIABLES:
             yield RuleViolation(
-                fields=(f"values.pyroscope.extraEnvVars.{name}",),
+                fields=(f"values.pyroscope.{at}",),
                 rule="not this variable",
                 why="the server would store profiles in another way, and stop for want of flags "
                 "that the chart does not pass.",

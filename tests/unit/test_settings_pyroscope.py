@@ -389,6 +389,13 @@ def test_what_the_product_decides_is_refused_by_every_way_that_leads_to_it(
     )
 
 
+def test_a_variable_that_changes_the_servers_storage_is_refused_in_a_list_too() -> None:
+    given = {"pyroscope": {"extraCustomEnvVars": [{"name": "PYROSCOPE_V2", "value": "1"}]}}
+    found = faults(pyroscope={"chart": {"version": "1.19.2"}, "values": given})
+
+    assert set(found) == {"pyroscope.values.pyroscope.extraCustomEnvVars[0]"}
+
+
 @pytest.mark.parametrize("flag", ["querier.max-query-lenght", "no.such.flag"])
 def test_a_flag_on_which_the_server_stops_is_refused(flag: str) -> None:
     found = faults(pyroscope={"values": {"pyroscope": {"extraArgs": {flag: "1"}}}})

@@ -12,7 +12,7 @@ from simulator.arm import compute, schema
 from simulator.arm.errors import ArmError, bad_request
 from simulator.arm.resource_type import Call
 from simulator.arm.types.aks import AksType
-from simulator.values import JsonObject, as_integer, as_number, as_object, as_text, clone, texts
+from simulator.values import JsonObject, as_integer, as_number, as_object, as_text, clone, dig, texts
 from simulator.world import Operation, Resource, World
 
 TYPE: Final = "Microsoft.ContainerService/managedClusters/agentPools"
@@ -132,6 +132,8 @@ class AgentPools(AksType):
         cluster = self.world.get(call.id.parent)
         location = as_text(cluster.body.get("location")) if cluster else ""
         choose_size(new.properties, old)
+        if cluster is not None and new.properties.get("enableAutoScaling") is True:
+            _check_no_auto_provisioning(cluster)
         check_pool(self.world, new.properties, new.id, location)
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
@@ -164,6 +166,19 @@ def choose_size(pool: JsonObject, old: Resource | None) -> None:
     """A pool without a VM size keeps the one it has; a new one gets the service's choice."""
     if not pool.get("vmSize"):
         pool["vmSize"] = old.properties.get("vmSize") if old else DEFAULT_SIZE
+
+
+def _check_no_auto_provisioning(cluster: Resource) -> None:
+    """Node auto-provisioning and the cluster autoscaler exclude each other.
+
+    From the limitations on Microsoft's page about the former; the code is assumed.
+    """
+    if dig(cluster.properties, "nodeProvisioningProfile", "mode") == "Auto":
+        raise bad_request(
+            "The cluster autoscaler cannot be enabled on an agent pool of a cluster with node "
+            "auto-provisioning.",
+            "InvalidParameter",
+        )
 
 
 def check_pool(world: World, pool: JsonObject, pool_id: str, location: str) -> None:
