@@ -4,13 +4,14 @@ A thing that exists is either this stack's own or in its way, and only the stack
 engine reads it for a program (``readStackResourceOutputs``, the function behind stack references).
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 import pulumi
 
-from contract.json import as_object
+from contract.json import Document, as_object
 
 
 class Own(StrEnum):
@@ -19,6 +20,7 @@ class Own(StrEnum):
     NAMESPACE = "inspektor-gadget-namespace"
     EXTENSION = "inspektor-gadget-extension"
     GPU_POOL = "gpu-pool-pool"
+    RELEASE_GUARD = "pyroscope-private-link-guard"
     RELEASE = "pyroscope-release"
     COLLECTION_RULE = "prometheus-rule"
     PRIVATE_ENDPOINT = "private-endpoint-endpoint"
@@ -28,19 +30,30 @@ class Own(StrEnum):
     DASHBOARD = "dashboard-dashboard"
 
 
-class _Everything(Container[str]):
+@dataclass(frozen=True)
+class Deployed(Container[str]):
+    """The names of what is deployed, with the outputs of each."""
+
+    outputs: Mapping[str, Document] | None
+    """None where the state cannot be read."""
+
     def __contains__(self, name: object) -> bool:
-        return True
+        """Whether a resource of that name is deployed, as far as is known."""
+        return self.outputs is None or name in self.outputs
+
+    def outputs_of(self, name: str) -> Document:
+        """The outputs of a resource; empty where it is not known."""
+        return (self.outputs or {}).get(name, Document({}))
 
 
-EVERYTHING: Final[Container[str]] = _Everything()
+EVERYTHING: Final = Deployed(None)
 """Where the state cannot be read: nothing is then taken for somebody else's."""
 
 _READ = "pulumi:pulumi:readStackResourceOutputs"
 
 
-def deployed() -> Container[str]:
-    """The names of what is in the state of this stack; :data:`EVERYTHING` if it cannot be read."""
+def deployed() -> Deployed:
+    """What is in the state of this stack; :data:`EVERYTHING` if it cannot be read."""
     try:
         found = pulumi.runtime.invoke(_READ, {"stackName": _own_name()}).value
     # The SDK raises a plain Exception for an invoke that failed.
@@ -48,7 +61,12 @@ def deployed() -> Container[str]:
         pulumi.log.debug(f"the state of this stack cannot be read: {error}")
         return EVERYTHING
     urns = as_object(as_object(found).get("outputs"))
-    return frozenset(urn.rpartition("::")[2] for urn in urns)
+    return Deployed(
+        {
+            urn.rpartition("::")[2]: Document(as_object(one)).child("outputs")
+            for urn, one in urns.items()
+        }
+    )
 
 
 def _own_name() -> str:

@@ -23,6 +23,7 @@ from contract.messages.survey import Survey, SurveyRequest, WantedOnGrafana, Wan
 from infra.deployed import deployed
 from infra.disk import planned_disk
 from infra.faults import ConfigurationError, Fault
+from infra.interrupted import interrupted_install
 from infra.local_chart import LocalChart, local_chart
 from infra.lookups import Operations, survey
 from infra.names import Names, names_for
@@ -252,7 +253,8 @@ def load_stack(operations: Operations) -> Stack:
     if not preview:
         found = _at_rest(operations, request, found)
     existing = evaluate(settings, found, request, own, preview=preview)
-    for warning in existing.warnings:
+    interrupted = interrupted_install(own, request.cluster_id or "")
+    for warning in (*existing.warnings, *([interrupted] if interrupted else [])):
         pulumi.log.warn(warning)
     stack = Stack(
         project=project,
@@ -264,7 +266,7 @@ def load_stack(operations: Operations) -> Stack:
         on_grafana=on_grafana,
         survey=found,
         local_chart=chart,
-        disk=planned_disk(settings.pyroscope.storage.disk),
+        disk=planned_disk(settings.pyroscope.storage.disk, own),
         azure=azure,
         azure_elsewhere=_providers_elsewhere(settings, existing.subscription_id),
     )

@@ -12,7 +12,16 @@ from simulator.arm import compute, schema
 from simulator.arm.errors import ArmError, bad_request
 from simulator.arm.resource_type import Call
 from simulator.arm.types.aks import AksType
-from simulator.values import JsonObject, as_integer, as_number, as_object, as_text, clone, dig, texts
+from simulator.values import (
+    JsonObject,
+    as_integer,
+    as_number,
+    as_object,
+    as_text,
+    clone,
+    dig,
+    texts,
+)
 from simulator.world import Operation, Resource, World
 
 TYPE: Final = "Microsoft.ContainerService/managedClusters/agentPools"
