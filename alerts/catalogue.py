@@ -98,7 +98,8 @@ _STATE = "kube-state-metrics"
 _DEVICE = "a DCGM exporter"
 
 _CHECK: Final = "python -m gpuobs check --stack STACK"
-_HOTSPOTS: Final = "python -m gpuobs hotspots --stack STACK --from now-2h"
+_EXPLAIN: Final = "python -m gpuobs explain --stack STACK --window 2h"
+_LEDGER: Final = "python -m gpuobs ledger --stack STACK"
 _AGENTS: Final = f"kubectl --namespace {NAMESPACE} get pods --selector {POD_SELECTOR} -o wide"
 _AGENT_LOG: Final = f"kubectl --namespace {NAMESPACE} logs --selector {POD_SELECTOR} --tail 100"
 _SERVER_LOG: Final = (
@@ -124,7 +125,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             not_this="A server that reserves its memory at its start, a cache that fills and "
             "empties, a restarted agent and a new pod do not fire: none of them grows in every "
             "quarter of an hour.",
-            look=(_HOTSPOTS, f"{_HOTSPOTS} --pod POD"),
+            look=(f"{_EXPLAIN} --pod POD", f"{_LEDGER} --pod POD"),
             mend=(
                 "The widest function that is not part of the start is what grows; look for a list "
                 "or cache of tensors that is never emptied.",
@@ -148,7 +149,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "no agent sees, too.",
             not_this="A device that is nearly full and stays so, as under vLLM, does not fire, nor "
             "one that was filled in a minute.",
-            look=(_HOTSPOTS, "kubectl --namespace NAMESPACE logs POD --tail 100"),
+            look=(_EXPLAIN, _LEDGER, "kubectl --namespace NAMESPACE logs POD --tail 100"),
             mend=(
                 "Restart the pod at a time of your choice: a full GPU does it at another.",
                 "Then find what grows, as for GpuMemoryLeak.",
@@ -350,7 +351,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             meaning="Little is left for the next allocation. Off unless it is asked for: vLLM "
             "fills 90 percent by design.",
             not_this="A peak shorter than 15 minutes.",
-            look=(_HOTSPOTS,),
+            look=(_LEDGER, _EXPLAIN),
             mend=(
                 "vLLM: lower `--gpu-memory-utilization`, or leave this alert off.",
                 "Otherwise find the largest holder in the dashboard's table.",

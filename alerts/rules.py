@@ -14,7 +14,7 @@ PAGE: Final = "users/alerts.md"
 """The runbook, below the folder of the documentation."""
 WINDOW: Final = "2h"
 """How far back links and commands look: an alert's hour, and one before it to compare."""
-_COMMAND: Final = "python -m gpuobs hotspots --stack {stack} --from now-2h"
+_COMMAND: Final = "python -m gpuobs explain --stack {stack} --window 2h"
 
 
 @dataclass(frozen=True, kw_only=True)

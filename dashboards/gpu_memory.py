@@ -61,6 +61,8 @@ def _with_metrics(dashboard: Dashboard, options: DashboardOptions, prometheus_ui
         .with_panel(panels.live_by_pod(options.uid))
         .with_panel(panels.live_total())
         .with_panel(panels.top_processes(options.uid))
+        .with_row(_row("Does it add up to what the devices say?", 104))
+        .with_panel(panels.ledger())
         .with_row(_row("Which function allocates it", 102))
         .with_panel(panels.flame_graph())
         .with_panel(panels.reading_guide(options.documentation_url))

@@ -65,6 +65,7 @@ class PanelId(IntEnum):
     ALLOCATED_IN_PROFILES = 12
     HOW_TO_READ = 13
     NOT_MEASURED = 14
+    LEDGER = 15
 
 
 # --- now -----------------------------------------------------------------------------------------
@@ -223,6 +224,29 @@ def _columns_named(names: dict[str, str]) -> DataTransformerConfig:
             "indexByName": {name: index for index, name in enumerate(names)},
             "renameByName": names,
         },
+    )
+
+
+def ledger() -> TimeSeries:
+    """What the devices say, what is counted, and the difference."""
+    return (
+        _curves(PanelId.LEDGER, "Used, counted, and the difference, by cluster", BytesIEC)
+        .description(
+            "All GPUs of the chosen clusters, whatever pods are chosen: bytes in use as the "
+            "devices say (needs NVIDIA's DCGM exporter; without it only what is counted is "
+            "shown), what the agents count as held, and the difference: CUDA contexts and "
+            "libraries, memory taken before the agent came, and allocations that it does not see. "
+            "`python -m gpuobs ledger` splits the difference by its likely cause."
+        )
+        .with_target(_metric("A", queries.used_by_devices()).legend_format("{{cluster}}: used"))
+        .with_target(
+            _metric("B", queries.counted_of_clusters()).legend_format("{{cluster}}: counted")
+        )
+        .with_target(_metric("C", queries.not_counted()).legend_format("{{cluster}}: not counted"))
+        .with_target(
+            _metric("D", queries.capacity_of_devices()).legend_format("{{cluster}}: capacity")
+        )
+        .span(WIDTH)
     )
 
 

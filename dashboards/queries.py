@@ -107,6 +107,40 @@ def lost_from_sight_in_range() -> str:
     return f"sum(sum_over_time({lost})) or vector(0)"
 
 
+# --- the ledger: of whole clusters, as a device does not tell one pod's memory from another's ----
+
+_CLUSTERS: Final = 'cluster=~"$cluster"'
+_DEVICE: Final = ("cluster", "Hostname", "gpu", "UUID", "GPU_I_ID")
+_MIB: Final = 1 << 20
+"""The unit of NVIDIA's DCGM exporter."""
+
+
+def _devices(metric: str) -> str:
+    """A figure of all devices; one that several pods share is reported for each of them."""
+    return f"sum by (cluster) (max {by(_DEVICE)} ({metric}{{{_CLUSTERS}}})) * {_MIB}"
+
+
+def used_by_devices() -> str:
+    """Bytes in use, as the devices say; nothing without a DCGM exporter."""
+    return _devices("DCGM_FI_DEV_FB_USED")
+
+
+def capacity_of_devices() -> str:
+    """Bytes that the devices have."""
+    return f"{used_by_devices()} + {_devices('DCGM_FI_DEV_FB_FREE')}"
+
+
+def counted_of_clusters() -> str:
+    """Bytes that the agents count as held, one series a cluster, whatever pods are chosen."""
+    held = live_memory.live_by_process(f"{_CLUSTERS},{GPU_MEMORY}")
+    return f"sum by (cluster) ({held})"
+
+
+def not_counted() -> str:
+    """Bytes in use beyond what is counted; below 0 where frees were missed."""
+    return f"{used_by_devices()} - {counted_of_clusters()}"
+
+
 # --- variables -----------------------------------------------------------------------------------
 
 

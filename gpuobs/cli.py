@@ -15,6 +15,8 @@ from gpuobs import VERSION
 from gpuobs.alerts import ALERTS
 from gpuobs.check import CHECK
 from gpuobs.dashboard import DASHBOARD
+from gpuobs.explain import EXPLAIN
+from gpuobs.ledger import LEDGER
 from gpuobs.profiles import PROFILES
 from gpuobs.statuses import Status, of_operation, of_profile
 from gpuobs.verb import Verb
@@ -22,9 +24,9 @@ from operations.errors import OperationError, unexpected
 
 PROG = "python -m gpuobs"
 
-VERBS = (CHECK, *PROFILES, DASHBOARD, ALERTS)
+VERBS = (CHECK, EXPLAIN, LEDGER, *PROFILES, DASHBOARD, ALERTS)
 
-_ROOMS = ("alerts", "contract", "dashboards", "flamegraphs", "gpuobs", "operations")
+_ROOMS = ("alerts", "contract", "dashboards", "flamegraphs", "gpuobs", "memory", "operations")
 
 _SIGNING_IN = """\
 signing in:

@@ -62,7 +62,7 @@ class Status(IntEnum):
     )
     NO_SAMPLES = 12, "no samples in the window", "widen the window, or run the workload"
     NOT_A_PROFILE = 13, "a file that is not a profile", ""
-    GROWTH = 14, "`diff` found growth beyond --fail-on-growth", ""
+    GROWTH = 14, "`diff` or `explain` found growth, and --fail-on-growth was given", ""
     INTERRUPTED = 130, "interrupted", ""
 
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from simulator import home as homes
+from simulator import leak
 from simulator.values import JsonObject, as_list, as_object, is_object
 from tools.provide import PULUMI, SETS, ToolError, provide
 
@@ -149,6 +150,18 @@ def tell(demo: Demo) -> None:
     file.parent.mkdir(exist_ok=True)
     demo.simulate(*gpuobs, "render", "--stack", STACK, "--output", str(file))
     show(f"the flame graph: {file}")
+
+    demo.heading("Who holds it, and is it growth or the configured size?")
+    demo.simulate(*gpuobs, "ledger", "--stack", STACK)
+    demo.simulate(*gpuobs, "explain", "--stack", STACK, "--pod", "vllm-0")
+
+    demo.heading("Who is told of a leak? The stack's alert rules on a real Prometheus")
+    rules = file.with_name("rules.yaml")
+    demo.simulate(*gpuobs, "alerts", "--stack", STACK, "--output", str(rules))
+    try:
+        show(leak.told(rules))
+    except ValueError as error:
+        raise DemoError(f"a leak fires no alert:\n{error}") from error
 
     demo.heading("A second pulumi up changes nothing")
     demo.simulate(*up, "--expect-no-changes")

@@ -57,6 +57,7 @@ class Server:
     """The HTTP API of a running Prometheus."""
 
     def __init__(self, url: str) -> None:
+        self.url = url
         self._client = httpx.Client(base_url=url, trust_env=False)
 
     def range(self, expression: str, start: float, end: float) -> list[object]:

@@ -373,3 +373,24 @@ def test_an_implicit_free_shows_though_it_is_its_series_first_sample(check: Chec
     }
     check(PanelId.FREED_IMPLICITLY, series, "3m", {})
     check(PanelId.FREED_IMPLICITLY, series, "8m", {pod(): 1000})
+
+
+# --- the ledger ----------------------------------------------------------------------------------
+
+
+def test_used_is_what_the_devices_say_and_the_rest_is_what_is_not_counted(check: Check) -> None:
+    def figure(name: str, pod: str) -> str:
+        labels = f'cluster="aks-dev",Hostname="node-1",gpu="0",UUID="GPU-1",pod="{pod}"'
+        return f"DCGM_FI_DEV_FB_{name}{{{labels}}}"
+
+    mib = 1 << 20
+    series = {
+        counter("alloc"): f"{100 * mib}x10",
+        counter("alloc", otel_scope_name=RUNTIME): f"{100 * mib}x10",
+        # A device that two pods share is reported for each of them.
+        **{figure("USED", pod): "700x10" for pod in ("a", "b")},
+        **{figure("FREE", pod): "300x10" for pod in ("a", "b")},
+    }
+    cluster = '{cluster="aks-dev"}'
+    for ref_id, expected in (("A", 700), ("B", 100), ("C", 600), ("D", 1000)):
+        check(PanelId.LEDGER, series, "5m", {cluster: expected * mib}, ref_id=ref_id)

@@ -42,6 +42,14 @@ def samples() -> list[str]:
             lines += [
                 f"{name} {share * weight * minute} {BEGIN + 60 * minute}" for minute in range(61)
             ]
+    for figure, mib in (("USED", 9000), ("FREE", 71_000)):
+        lines.append(f"# TYPE DCGM_FI_DEV_FB_{figure} gauge")
+        for cluster in ("aks-dev", "aks-prod"):
+            labels = f'cluster="{cluster}",Hostname="node-1",gpu="0",UUID="{cluster}"'
+            lines += [
+                f"DCGM_FI_DEV_FB_{figure}{{{labels}}} {mib} {BEGIN + 60 * minute}"
+                for minute in range(61)
+            ]
     return lines
 
 

@@ -4,7 +4,15 @@ import json
 
 import pytest
 
-from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
+from simulator.values import (
+    JsonObject,
+    as_number,
+    as_object,
+    as_objects,
+    as_text,
+    dig,
+    texts,
+)
 from tests.engine.simulation import Simulation
 from tests.engine.whole_life import WholeLife, live
 
@@ -87,6 +95,21 @@ def test_the_flame_graph_shows_who_takes_the_memory(dev: WholeLife) -> None:
     first = as_objects(as_object(json.loads(dev.hotspots))["functions"])[0]
     assert first["attributedSelf"] == 55_100_000_000
     assert "_allocate_kv_cache_tensors" in as_text(first["name"])
+
+
+def test_the_ledger_has_the_server_and_says_that_no_device_is_known(dev: WholeLife) -> None:
+    found = as_object(json.loads(dev.ledger))
+    assert found["deviceSource"] is None
+    accounts = {as_text(one["name"]): one for one in as_objects(found["accounts"])}
+    (row,) = as_objects(accounts["inference/vllm-0"]["rows"])
+    assert as_number(row["bytes"]) > 55_100_000_000
+    assert accounts["inference/vllm-0"]["usedBytes"] is None
+
+
+def test_the_verdict_on_the_server_is_its_configured_size(dev: WholeLife) -> None:
+    (found,) = as_objects(json.loads(dev.explanation))
+    assert found["verdict"] == "configured"
+    assert "KV cache" in [one["part"] for one in as_objects(found["parts"])]
 
 
 def test_the_dashboard_is_written_for_the_stacks_own_sources(dev: WholeLife) -> None:

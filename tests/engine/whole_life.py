@@ -24,6 +24,10 @@ class WholeLife:
     """What ``check`` says."""
     hotspots: str
     """What ``hotspots --json`` says."""
+    ledger: str
+    """What ``ledger --json`` says."""
+    explanation: str
+    """What ``explain --json`` says of the vLLM server."""
     dashboard: str
     """What ``dashboard`` writes."""
     again: Outcome
@@ -50,6 +54,8 @@ def live(sim: Simulation, stack: str) -> WholeLife:
     gpuobs = ("python", "-m", "gpuobs")
     signal = sim.run(*gpuobs, "check", "--stack", stack)
     hotspots = sim.run(*gpuobs, "hotspots", "--stack", stack, "--json")
+    ledger = sim.run(*gpuobs, "ledger", "--stack", stack, "--json")
+    explanation = sim.run(*gpuobs, "explain", "--stack", stack, "--pod", "vllm-0", "--json")
     dashboard = sim.run(*gpuobs, "dashboard", "--stack", stack)
     again = sim.up(stack)
     refresh = sim.refresh(stack)
@@ -62,6 +68,8 @@ def live(sim: Simulation, stack: str) -> WholeLife:
         inside=inside,
         signal=signal.stdout,
         hotspots=hotspots.stdout,
+        ledger=ledger.stdout,
+        explanation=explanation.stdout,
         dashboard=dashboard.stdout,
         again=again,
         refresh=refresh,

@@ -24,6 +24,7 @@ ROOMS = (
     "flamegraphs",
     "gpuobs",
     "infra",
+    "memory",
     "operations",
 )
 

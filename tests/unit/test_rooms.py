@@ -17,6 +17,7 @@ ROOMS = (
     "flamegraphs",
     "gpuobs",
     "infra",
+    "memory",
     "operations",
     "simulator",
 )
@@ -33,12 +34,28 @@ MAY_IMPORT = {
         "operations.errors",
         "operations.stack_outputs",
     },
-    "gpuobs": {"alerts", "contract", "dashboards", "flamegraphs", "operations"},
+    "memory": {
+        "contract",
+        "flamegraphs",
+        "operations.errors",
+        "operations.grafana",
+        "operations.session",
+        "operations.stack_outputs",
+    },
+    "gpuobs": {"alerts", "contract", "dashboards", "flamegraphs", "memory", "operations"},
     "contract": set[str](),
 }
 """Per room, the other rooms (or modules of them) that it may import."""
 
-WITHOUT_PULUMI = ("alerts", "contract", "operations", "flamegraphs", "dashboards", "gpuobs")
+WITHOUT_PULUMI = (
+    "alerts",
+    "contract",
+    "operations",
+    "flamegraphs",
+    "dashboards",
+    "gpuobs",
+    "memory",
+)
 STATE_OF_THE_MACHINE = ("os", "pathlib", "socket", "subprocess", "urllib", "http", "time")
 """What a component or the contract has no business with: environment, files, network, waiting."""
 

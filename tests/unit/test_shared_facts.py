@@ -18,6 +18,7 @@ PRODUCT = (
     "flamegraphs",
     "gpuobs",
     "infra",
+    "memory",
     "operations",
 )
 

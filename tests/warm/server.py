@@ -60,6 +60,7 @@ ROOMS: Final = frozenset(
         "flamegraphs",
         "gpuobs",
         "infra",
+        "memory",
         "operations",
     }
 )

@@ -1,0 +1,84 @@
+"""``ledger``: what the device says is used, who holds it, and the rest. See :mod:`memory`."""
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from gpuobs.memory_arguments import add_arguments
+from gpuobs.statuses import Status
+from gpuobs.verb import Verb
+from operations.errors import ExitCode, OperationError
+
+if TYPE_CHECKING:
+    from memory.ledger import Account
+    from memory.reading import Reading
+
+
+def _run(options: argparse.Namespace) -> Status:
+    from memory import ledger, reading, sources, text
+
+    of, words = sources.window_of(options), sources.words_of(options.vocabulary)
+    with sources.sources(options) as found:
+        if found.metrics is None:
+            raise OperationError(
+                ExitCode.NOT_FOUND,
+                "There are no metrics to add up: the stack has no Prometheus.",
+                fix="write section gpuobs:prometheus and pulumi up, or name one with --prometheus",
+            )
+        read = reading.read(found.metrics, of.start.timestamp(), of.end.timestamp(), found.cluster)
+        accounts = [
+            one
+            for one in ledger.ledger(read)
+            if options.pod is None or (one.pod is not None and one.pod.name == options.pod)
+        ]
+        pod = next((one.pod for one in accounts if options.pod and one.pod is not None), None)
+        allocated = sources.profile_of(found, pod, of, words)
+    if options.json:
+        lines = [_json(read, accounts)]
+    else:
+        lines = list(text.ledger_text(read, accounts, allocated, binary=options.binary))
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+    return Status.DONE
+
+
+def _json(read: "Reading", accounts: "list[Account]") -> str:
+    import json
+
+    return json.dumps(
+        {
+            "at": read.at,
+            "deviceSource": read.device_source or None,
+            "accounts": [
+                {
+                    "name": account.name,
+                    "usedBytes": account.device_bytes,
+                    "devices": [device.id for device in account.devices],
+                    "rows": [
+                        {
+                            "bytes": row.bytes,
+                            "pid": row.process.pid if row.process else None,
+                            "pod": str(row.process.pod) if row.process else None,
+                            "cause": row.cause,
+                            "ground": row.ground or None,
+                        }
+                        for row in account.rows
+                    ],
+                    "ended": [
+                        {"pid": one.pid, "lastSeen": one.last_seen, "peakBytes": one.peak}
+                        for one in account.ended
+                    ],
+                }
+                for account in accounts
+            ],
+        }
+    )
+
+
+LEDGER = Verb(
+    name="ledger",
+    summary="add up what the devices use: who holds it, and what the rest is",
+    usage="[options]",
+    add_arguments=add_arguments,
+    run=_run,
+    examples=("--stack dev", "--stack dev --pod vllm-0 --json"),
+)

@@ -1,0 +1,259 @@
+"""The ledger on a real Prometheus, with series in which the truth is known: one cluster for each.
+
+Whatever the truth is, the rows of an account add up to the device's own number.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Generator
+
+import pytest
+
+from memory.ledger import CONTEXT_BYTES, Account, Cause, ledger
+from memory.metrics import Prometheus
+from memory.reading import DCGM, MIB, NVIDIA_SMI, Reading, read
+from memory.text import WITHOUT_DEVICES, ledger_text
+from tests.dashboards import prometheus
+
+pytestmark = pytest.mark.prometheus
+
+NOW = int(time.time()) // 60 * 60
+BEGIN = NOW - 3600
+DRIVER, RUNTIME = "libcuda_mem_stats", "libcudart_mem_stats"
+DAY = 86400
+
+
+Values = int | list[int | None]
+"""A number, or one for each minute with None where there is none."""
+
+
+class Samples:
+    """An hour of samples, one a minute, family by family."""
+
+    def __init__(self) -> None:
+        self._families: dict[str, list[str]] = defaultdict(list)
+
+    def add(self, family: str, kind: str, labels: dict[str, object], values: Values) -> None:
+        """Samples of one series."""
+        inner = ",".join(f'{key}="{value}"' for key, value in labels.items())
+        name = f"{family}_total" if kind == "counter" else family
+        listed: list[int | None] = values if isinstance(values, list) else [values] * 61
+        self._families[f"{kind} {family}"] += [
+            f"{name}{{{inner}}} {value} {BEGIN + 60 * minute}"
+            for minute, value in enumerate(listed)
+            if value is not None
+        ]
+
+    def lines(self) -> list[str]:
+        """As OpenMetrics has them."""
+        found: list[str] = []
+        for head, samples in self._families.items():
+            kind, _, family = head.partition(" ")
+            found += [f"# TYPE {family} {kind}", *samples]
+        return found
+
+    # --- what the exporters say ---------------------------------------------------------------
+
+    def counted(
+        self,
+        cluster: str,
+        mib: Values,
+        *,
+        kind: str = "alloc",
+        pod: str = "vllm-0",
+        pid: int = 41,
+        scope: str = DRIVER,
+    ) -> None:
+        """A counter of the agent; MiB."""
+        listed: list[int | None] = mib if isinstance(mib, list) else [mib] * 61
+        scaled = [None if one is None else one * MIB for one in listed]
+        labels: dict[str, object] = {
+            "cluster": cluster,
+            "k8s_namespace": "inference",
+            "k8s_podname": pod,
+            "pid": pid,
+            "job": "gadget",
+            "instance": "10.0.0.4:2224",
+            "host_raw": 0,
+            "comm": "python3",
+            "otel_scope_name": scope,
+        }
+        self.add(f"mem_{kind}_bytes", "counter", labels, scaled)
+
+    def device(
+        self, cluster: str, used: int, *, gpu: int = 0, pod: str = "vllm-0", node: str = "node-1"
+    ) -> None:
+        """DCGM's two figures of a GPU with 80,000 MiB."""
+        labels: dict[str, object] = {
+            "cluster": cluster,
+            "gpu": gpu,
+            "UUID": f"GPU-{cluster}-{node}-{gpu}",
+            "Hostname": node,
+        }
+        if pod:
+            labels |= {"namespace": "inference", "pod": pod}
+        self.add("DCGM_FI_DEV_FB_USED", "gauge", labels, used)
+        self.add("DCGM_FI_DEV_FB_FREE", "gauge", labels, 80_000 - used)
+
+    def ages(self, cluster: str, *, pod: int, agent: int, name: str = "vllm-0") -> None:
+        """When a pod and its node's agent were made, in seconds before now."""
+        for namespace, one, age in (("inference", name, pod), ("gadget", "gadget-x", agent)):
+            labels: dict[str, object] = {"cluster": cluster, "namespace": namespace, "pod": one}
+            self.add("kube_pod_info", "gauge", {**labels, "node": "node-1"}, 1)
+            self.add("kube_pod_created", "gauge", labels, NOW - age)
+
+
+def samples() -> list[str]:
+    made = Samples()
+    # A context and nothing else, of a process that both probes report.
+    for scope in (DRIVER, RUNTIME):
+        made.counted("context", 6000, scope=scope)
+        made.counted("context", 1000, kind="free", scope=scope)
+    made.device("context", 5400)
+    # Memory that was there before the agent came.
+    made.counted("before", 1000)
+    made.device("before", 20_000)
+    made.ages("before", pod=2 * DAY, agent=DAY)
+    # Memory that no probe sees.
+    made.counted("unseen", 1000)
+    made.device("unseen", 20_000)
+    made.ages("unseen", pod=3600, agent=DAY)
+    # Nobody knows why.
+    made.counted("unknown", 1000)
+    made.device("unknown", 20_000)
+    # Frees that were missed.
+    made.counted("negative", 5000)
+    made.device("negative", 4000)
+    # An agent that restarted half an hour ago; the process holds what it held.
+    made.counted("restarted", [*[10_000] * 31, *[100] * 30])
+    made.device("restarted", 10_500)
+    # Two processes, one of which is gone.
+    made.counted("ended", 3000)
+    made.counted("ended", [*[7000] * 31, *[None] * 30], pid=42)
+    made.device("ended", 3300)
+    # A node whose exporter names no pods: two GPUs, two pods.
+    made.counted("node", 1000)
+    made.counted("node", 2000, pod="vllm-1")
+    made.device("node", 1300, pod="")
+    made.device("node", 2300, gpu=1, pod="")
+    made.ages("node", pod=3600, agent=DAY)
+    made.ages("node", pod=3600, agent=DAY, name="vllm-1")
+    # The same, and nobody says where the pods are.
+    made.counted("nowhere", 1000)
+    made.device("nowhere", 1300, pod="", node="node-1")
+    made.device("nowhere", 300, pod="", node="node-2")
+    # nvidia-smi, in bytes.
+    made.counted("smi", 1000)
+    for name, size in (("used", 1300), ("total", 80_000)):
+        labels: dict[str, object] = {"cluster": "smi", "uuid": "u", "index": 0, "node": "node-1"}
+        made.add(f"nvidia_smi_memory_{name}_bytes", "gauge", labels, size * MIB)
+    # No exporter at all.
+    made.counted("blind", 1000)
+    return made.lines()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Generator[prometheus.Server]:
+    with prometheus.serving(tmp_path_factory.mktemp("ledger"), samples()) as running:
+        yield running
+
+
+def reading(server: prometheus.Server, cluster: str) -> Reading:
+    return read(Prometheus(server.url), BEGIN, NOW, cluster)
+
+
+def only(server: prometheus.Server, cluster: str) -> Account:
+    (account,) = ledger(reading(server, cluster))
+    return account
+
+
+def causes(account: Account) -> dict[Cause, float]:
+    """MiB by cause, without those that are nothing."""
+    return {
+        row.cause: row.bytes / MIB for row in account.rows if row.cause is not None and row.bytes
+    }
+
+
+CONTEXT = CONTEXT_BYTES / MIB
+TRUTHS: dict[str, dict[Cause, float]] = {
+    "context": {Cause.CONTEXT: 400},
+    "before": {Cause.CONTEXT: CONTEXT, Cause.BEFORE_AGENT: 19_000 - CONTEXT},
+    "unseen": {Cause.CONTEXT: CONTEXT, Cause.UNSEEN: 19_000 - CONTEXT},
+    "unknown": {Cause.CONTEXT: CONTEXT, Cause.NOT_ATTRIBUTED: 19_000 - CONTEXT},
+    "negative": {Cause.COUNTED_TOO_MUCH: -1000},
+    "restarted": {Cause.CONTEXT: CONTEXT, Cause.BEFORE_AGENT: 10_400 - CONTEXT},
+    "ended": {Cause.CONTEXT: 300},
+    "node": {Cause.CONTEXT: 600},
+    "nowhere": {Cause.CONTEXT: 600},
+    "smi": {Cause.CONTEXT: 300},
+}
+
+
+@pytest.mark.parametrize("cluster", TRUTHS)
+def test_the_difference_is_what_it_truly_is_from(server: prometheus.Server, cluster: str) -> None:
+    assert causes(only(server, cluster)) == pytest.approx(TRUTHS[cluster])
+
+
+@pytest.mark.parametrize("cluster", TRUTHS)
+def test_the_rows_add_up_to_the_devices_own_number(server: prometheus.Server, cluster: str) -> None:
+    account = only(server, cluster)
+    assert account.device_bytes is not None
+    assert sum(row.bytes for row in account.rows) == pytest.approx(account.device_bytes)
+    if cluster != "negative":
+        # Nothing is hidden: what is not attributed is a row, also where it is nothing.
+        assert [row for row in account.rows if row.cause is Cause.NOT_ATTRIBUTED]
+
+
+def test_every_cause_is_the_truth_once() -> None:
+    assert {cause for truth in TRUTHS.values() for cause in truth} == set(Cause)
+
+
+def test_driver_and_runtime_count_once(server: prometheus.Server) -> None:
+    assert only(server, "context").held == 5000 * MIB
+
+
+def test_a_process_that_is_gone_is_told_apart_and_not_added(server: prometheus.Server) -> None:
+    account = only(server, "ended")
+    (gone,) = account.ended
+    assert (gone.pid, gone.peak) == ("42", 7000 * MIB)
+    # Prometheus bridges five minutes.
+    assert 0 <= gone.last_seen - (BEGIN + 30 * 60) <= 300
+    assert account.held == 3000 * MIB
+
+
+def test_accounts_are_pods_where_the_exporter_names_them_else_nodes(
+    server: prometheus.Server,
+) -> None:
+    assert only(server, "context").name == "inference/vllm-0"
+    assert only(server, "node").name == "node node-1"
+    assert only(server, "nowhere").name == "all nodes"
+
+
+def test_the_page_says_which_gpu_where_there_is_one_and_who_says_so(
+    server: prometheus.Server,
+) -> None:
+    found = reading(server, "context")
+    page = "\n".join(ledger_text(found, ledger(found), None, binary=False))
+    assert "inference/vllm-0, GPU 0 of node-1" in page
+    assert f"used, as {DCGM} says" in page
+    assert reading(server, "smi").device_source == NVIDIA_SMI
+    both = reading(server, "node")
+    assert "node node-1, 2 GPUs" in "\n".join(ledger_text(both, ledger(both), None, binary=True))
+
+
+def test_without_an_exporter_it_says_what_is_missing_and_how_to_get_it(
+    server: prometheus.Server,
+) -> None:
+    found = reading(server, "blind")
+    (account,) = ledger(found)
+    assert account.device_bytes is None
+    page = "\n".join(ledger_text(found, [account], None, binary=False))
+    assert WITHOUT_DEVICES in page
+    assert "held by process 41 of inference/vllm-0" in page
+
+
+def test_without_anything_it_says_so(server: prometheus.Server) -> None:
+    found = reading(server, "nobody")
+    assert "No agent counts any process" in "\n".join(
+        ledger_text(found, ledger(found), None, binary=False)
+    )
