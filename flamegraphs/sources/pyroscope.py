@@ -29,7 +29,7 @@ from flamegraphs.merge import merge
 from flamegraphs.profile import Profile
 from flamegraphs.profile_pb2 import SelectMergeProfileRequest
 from flamegraphs.sources.selector import Filters, selector
-from flamegraphs.window import Window
+from flamegraphs.window import Window, length_text, moment_text
 
 _SERVICE = "/querier.v1.QuerierService/"
 _LONGEST = timedelta(hours=LONGEST_QUERY_HOURS)
@@ -117,8 +117,23 @@ def fetch(
             "selector": labels_text,
             "profile type": " + ".join(profile_type.id for profile_type in types),
         },
-        notes=sorted({note for profile in found for note in profile.notes}),
+        notes=[
+            *_looked_back(query.window, now),
+            *sorted({note for profile in found for note in profile.notes}),
+        ],
     )
+
+
+def _looked_back(window: Window, now: datetime) -> list[str]:
+    """What to say of a window that begins before a server looks back to, which it cuts silently."""
+    oldest = now - _LOOK_BACK
+    if window.start >= oldest:
+        return []
+    return [
+        f"A Pyroscope answers from the last {length_text(_LOOK_BACK)} unless its "
+        "limits.max_query_lookback says otherwise, and does not say what it left out: what is "
+        f"from before {moment_text(oldest)} may be missing."
+    ]
 
 
 def _resolve(api: "_Api", query: Query, now: datetime) -> list[_Type]:

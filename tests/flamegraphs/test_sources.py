@@ -99,6 +99,13 @@ def test_a_window_longer_than_a_day_is_asked_for_in_pieces() -> None:
     ]
 
 
+def test_a_window_from_before_the_servers_look_back_says_what_may_be_missing() -> None:
+    server = pyroscope(RUNNING)
+    done = ask(server, "--from", "now-29d")
+    assert "Note: A Pyroscope answers from the last 7 d " in done.out
+    assert "may be missing" not in ask(server, "--from", "now-6d").out
+
+
 def test_a_server_without_merged_profiles_is_asked_for_its_flame_graph() -> None:
     server = pyroscope(RUNNING)
     whole = json.loads(ask(server, "--json").out)
