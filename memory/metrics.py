@@ -4,7 +4,7 @@ Queries are sums of one selector, and the arithmetic is this program's: any Prom
 alike, and a figure can be followed to the series that it comes from.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -125,7 +125,9 @@ class GrafanaSource:
                     "datasource": {"type": self._type(), "uid": self._uid},
                     "expr": query,
                     "range": True,
-                    "instant": False,
+                    # As well: Grafana moves a range onto multiples of the step, and so may ask
+                    # for nothing of the last one.
+                    "instant": True,
                     "intervalMs": int(1000 * step),
                     "maxDataPoints": MOST_POINTS + 1,
                 }
@@ -147,7 +149,9 @@ class GrafanaSource:
                 why=problem,
                 fix="run `python -m gpuobs check`, which names the broken link",
             )
-        return [series for frame in result.children("frames") if (series := _of_frame(frame))]
+        return _joined(
+            series for frame in result.children("frames") if (series := _of_frame(frame))
+        )
 
     def _type(self) -> str:
         if not self._kind:
@@ -156,6 +160,14 @@ class GrafanaSource:
             )
             self._kind = found.text("type") if found else AZURE_PROMETHEUS
         return self._kind
+
+
+def _joined(found: Iterable[Series]) -> list[Series]:
+    """The frames of a range and of its end, one series for each set of labels."""
+    points: dict[tuple[tuple[str, str], ...], dict[float, float]] = {}
+    for series in found:
+        points.setdefault(tuple(sorted(series.labels.items())), {}).update(series.points)
+    return [Series(dict(labels), sorted(of.items())) for labels, of in points.items()]
 
 
 def _of_frame(frame: Document) -> Series | None:
