@@ -3,8 +3,10 @@
 from dataclasses import dataclass
 
 import pytest
+import yaml
 
-from simulator.values import JsonObject, as_text, dig
+from simulator.seed import SUBSCRIPTION_ID
+from simulator.values import JsonObject, as_object, as_text, dig
 from tests.engine.changes import touched
 from tests.engine.portal import Portal, resource_group
 from tests.engine.simulation import Outcome, Simulation
@@ -14,7 +16,9 @@ pytestmark = pytest.mark.engine
 
 NETWORK_CONTRIBUTOR = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 SHARED = {"pyroscope.privateLink": {"resourceGroup": "rg-links", "name": "profiles"}}
-OTHERS = f"{GRAFANA}/managedPrivateEndpoints/somebody-elses"
+THEIRS = GRAFANA.replace("grafana-dev", "grafana-theirs")
+OTHERS = f"{THEIRS}/managedPrivateEndpoints/somebody-elses"
+"""Somebody else's endpoint, on a Grafana of theirs."""
 
 
 # --- two clusters, one group for private links, one name ------------------------------------------
@@ -112,13 +116,17 @@ def protected(sim: Simulation, person: Portal, shared: Shared) -> Protected:
     del shared
     sim.stack_file("dev", {"pyroscope.privateLink": None})
     sim.up()
+    sku, identity = {"name": "Standard"}, {"type": "SystemAssigned"}
+    body = {"location": "westeurope", "sku": sku, "identity": identity, "properties": {}}
+    person.put(THEIRS, body)
     properties = {"privateLinkResourceId": person.private_link(), "requestMessage": "me too"}
     person.put(OTHERS, {"location": "westeurope", "properties": properties})
     held = sim.destroy(check=False)
     sim.stack_file("dev", {"pyroscope.privateLink": {"protectConnections": False}})
     unprotected = sim.up("dev", "--target", "**::pyroscope-private-link-ready", check=False)
     destroy = sim.destroy(check=False)
-    person.refresh()
+    refreshed = person.call("POST", f"{THEIRS}/refreshManagedPrivateEndpoints")
+    person.follow(refreshed.headers["Azure-AsyncOperation"])
     others = dig(person.get(OTHERS), "properties", "connectionState", "status")
     return Protected(
         held,
@@ -133,7 +141,7 @@ def protected(sim: Simulation, person: Portal, shared: Shared) -> Protected:
 def test_destroy_stops_at_somebody_elses_connection_and_leaves_it(protected: Protected) -> None:
     assert protected.held.status != 0
     assert "others are connected to the Private Link Service" in protected.held.output
-    assert "grafana-grafana-dev-somebody-elses (Pending, 'me too')" in protected.held.output
+    assert "grafana-grafana-theirs-somebody-elses (Pending, 'me too')" in protected.held.output
     assert "would cut them off" in protected.held.output
 
 
@@ -152,3 +160,77 @@ def test_without_the_protection_destroy_ends_and_says_whom_it_cut_off(
     assert protected.left == []
     assert protected.links == []
     assert protected.others == "Disconnected"
+
+
+# --- where it is tried ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Grafana in another region, where Azure refuses the endpoint; and in another cloud."""
+
+    preview: Outcome
+    up: Outcome
+    other_cloud: Outcome
+    own_subscription: Outcome
+    """A preview with the visibility of one's own subscription alone."""
+
+
+@pytest.fixture(scope="module")
+def elsewhere(sim: Simulation, protected: Protected) -> Elsewhere:
+    del protected
+    sim.stack_file("dev", {"pyroscope.privateLink": {"visibility": [SUBSCRIPTION_ID]}})
+    own_subscription = sim.preview(check=False)
+    sim.stack_file("dev", {"pyroscope.privateLink": None})
+    refusal = {"code": "LinkRegionNotSupported", "message": "Not in this region."}
+    sim.faults(
+        {
+            "service": "arm",
+            "method": "GET",
+            "path": ".*/grafana/grafana-dev",
+            "count": None,
+            "then": {"patch": {"location": "northeurope"}},
+        },
+        {
+            "service": "arm",
+            "method": "PUT",
+            "path": ".*/managedPrivateEndpoints/[^/]+",
+            "count": None,
+            "then": {"status": 400, "body": {"error": refusal}},
+        },
+    )
+    preview, up = sim.preview(), sim.up(check=False)
+    sim.faults()
+    sim.destroy()
+    file = sim.stack_file("dev")
+    document = as_object(yaml.safe_load(file.read_text()))
+    as_object(document["config"])["azure-native:environment"] = "usgovernment"
+    file.write_text(yaml.safe_dump(document))
+    other_cloud = sim.preview(check=False)
+    return Elsewhere(preview, up, other_cloud, own_subscription)
+
+
+def test_two_regions_are_told_at_preview_with_what_is_tried_and_what_would_fail(
+    elsewhere: Elsewhere,
+) -> None:
+    (warning,) = [text for text in elsewhere.preview.diagnostics if "northeurope" in text]
+    assert "tried in northeurope, Grafana's region" in warning
+    assert "`private-endpoint-endpoint` fails with Azure's error" in warning
+    assert elsewhere.up.status != 0
+    assert "LinkRegionNotSupported" in elsewhere.up.output
+    assert elsewhere.up.step("private-endpoint-endpoint").failed
+
+
+def test_another_cloud_is_refused_by_name_at_preview(elsewhere: Elsewhere) -> None:
+    assert elsewhere.other_cloud.status != 0
+    assert "azure-native:environment = usgovernment" in elsewhere.other_cloud.output
+    assert "pulumi config rm azure-native:environment" in elsewhere.other_cloud.output
+    assert "Traceback" not in elsewhere.other_cloud.output
+
+
+def test_ones_own_subscription_alone_is_refused_at_preview_where_no_setting_names_it(
+    elsewhere: Elsewhere,
+) -> None:
+    assert elsewhere.own_subscription.status != 0
+    assert "gpuobs:pyroscope.privateLink.visibility" in elsewhere.own_subscription.output
+    assert "not your own subscription alone" in elsewhere.own_subscription.output
