@@ -33,6 +33,20 @@ SOMEBODY = "44444444-4444-4444-8444-444444444444"
 OWN_DASHBOARD = "tests/dashboards/golden-without-metrics.json"
 OWN_TITLE = as_object(json.loads((ROOT / OWN_DASHBOARD).read_text()))["title"]
 ADMIN_CREDENTIAL = ".*/listClusterAdminCredential"
+RULES = (
+    "compactorFailing",
+    "fullSoon",
+    "leak",
+    "metricsAbsent",
+    "nearCapacity",
+    "nodeWithoutAgent",
+    "profilesDiscarded",
+    "profilesMissing",
+    "restarted",
+    "uploadFailing",
+    "uploadsMissing",
+)
+"""The alert rules by default; what each says is tested in ``tests/alerts``."""
 PLS = "service.beta.kubernetes.io/azure-pls-"
 
 
@@ -74,8 +88,8 @@ class World:
         (state,) = [
             as_object(state) for key, state in clusters.items() if key.endswith(f"/{self._cluster}")
         ]
-        if kind == "Release":
-            return as_objects(state["releases"])
+        if kind in ("Release", "Service"):
+            return as_objects(state[f"{kind.lower()}s"])
         return [one for one in as_objects(state["objects"]) if one["kind"] == kind]
 
     # --- what several settings are seen in -------------------------------------------------------
@@ -100,8 +114,9 @@ class World:
 
     def annotation(self, name: str) -> object:
         """What the Service asks of the cloud controller for the private link."""
-        (service,) = self.objects("Service")
-        return dig(service, "metadata", "annotations", PLS + name)
+        services = self.objects("Service")
+        (asking,) = [one for one in services if dig(one, "annotations", PLS + "create")]
+        return dig(asking, "annotations", PLS + name)
 
     @property
     def claim(self) -> JsonObject:
@@ -169,9 +184,7 @@ CHANGED: Mapping[str, Shown] = {
     "azure.location": Shown(
         "northeurope", lambda world: world.resources("resourceGroups")["rg-own"]["location"]
     ),
-    "azure.tags": Shown(
-        {"team": "ml"}, lambda world: next(iter(world.resources("agentPools").values())).get("tags")
-    ),
+    "azure.tags": Shown({"team": "ml"}, lambda world: world.pool.get("tags")),
     "azure.resourceGroup.name": Shown(
         "rg-own", lambda world: "datacollectionrules" in world.made_in("rg-own"), as_=True
     ),
@@ -188,6 +201,16 @@ CHANGED: Mapping[str, Shown] = {
     "gpuPool.zones": Shown(["1"], lambda world: world.pool.get("availabilityZones")),
     "gpuPool.osDiskSizeGb": Shown(256, lambda world: world.pool.get("osDiskSizeGB")),
     "gpuPool.maxPods": Shown(50, lambda world: world.pool.get("maxPods")),
+    "gpuPool.devicePluginTag": Shown(
+        "v0.17.4",
+        lambda world: [
+            as_text(dig(container, "image")).rsplit(":", 1)[-1]
+            for one in world.objects("DaemonSet")
+            for container in as_objects(dig(one, "spec", "template", "spec", "containers"))
+            if "nvidia" in as_text(dig(container, "image"))
+        ],
+        ["v0.17.4"],
+    ),
     "inspektorGadget.name": Shown(
         "gadget-agent", lambda world: list(world.resources("extensions")), as_=["gadget-agent"]
     ),
@@ -369,7 +392,12 @@ CHOSEN: Mapping[str, Shown] = {
         as_=True,
     ),
     "prometheus.azureMonitorWorkspace.collect": Shown(
-        False, lambda world: list(world.resources("dataCollectionRules")), as_=[]
+        False,
+        # Each workspace has a rule of its own.
+        lambda world: [
+            name for name in world.resources("dataCollectionRules") if name.startswith("dcr-")
+        ],
+        as_=[],
     ),
 }
 """Chosen at once for a new stack on what exists already."""
@@ -413,10 +441,27 @@ ELSEWHERE: Mapping[str, str] = {
     "pyroscope.chart.oci": "tests/unit/test_pyroscope.py",
     "pyroscope.chart.repository": "tests/unit/test_pyroscope.py",
     "pyroscope.chart.name": "tests/unit/test_pyroscope.py",
-    "pyroscope.chart.path": "tests/unit/test_pyroscope.py",
+    "pyroscope.chart.path": "tests/unit/test_settings_pyroscope.py",
+    "pyroscope.privateLink.protectConnections": "tests/engine/test_recovery.py",
+    "cluster.existing.id": "tests/engine/test_other_subscription.py",
+    "grafana.existing.id": "tests/engine/test_other_subscription.py",
+    "prometheus.azureMonitorWorkspace.existing.id": "tests/engine/test_other_subscription.py",
     "grafana.existing.privateAccess": "tests/unit/test_preflight.py",
     "grafana.driftDetection": "tests/engine/test_drift.py",
     "prometheus.url": "tests/engine/test_changes_on_grafana.py",
+    "alerts.email": "tests/engine/test_alerts.py",
+    "alerts.actionGroups": "tests/engine/test_alerts.py",
+    "alerts.clusterLabel": "tests/unit/test_alerts.py",
+    "alerts.documentationUrl": "tests/alerts/test_rules.py",
+    **{
+        f"alerts.rules.{name}.{key}": f"tests/{file}"
+        for name in RULES
+        for key, file in (
+            ("enabled", "engine/test_alerts.py"),
+            ("minutes", "alerts/test_rules.py"),
+            ("threshold", "engine/test_alerts.py"),
+        )
+    },
 }
 """What this Azure has one of only (a subscription, a public chart), and what another file of tests
 shows already."""

@@ -125,8 +125,11 @@ def test_up_leaves_everything_as_the_older_program_made_it(upgrade: Upgrade, sta
     assert _updates(upgrade.up[stack]) == UPDATES
 
 
-def test_up_changes_nothing_in_azure_but_the_dashboards(upgrade: Upgrade) -> None:
-    assert {path.rsplit("/", 1)[-1] for path in upgrade.changed_by_up} == {"dashboards"}
+def test_up_changes_nothing_in_azure_but_the_dashboards_and_the_device_plugin(
+    upgrade: Upgrade,
+) -> None:
+    changed = {path.rsplit("/", 1)[-1] for path in upgrade.changed_by_up}
+    assert changed == {"dashboards", "objects"}
 
 
 def test_every_request_is_spelled_as_it_was_but_for_what_is_new_in_it(upgrade: Upgrade) -> None:
