@@ -11,8 +11,11 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 
-from contract.json import as_list, as_object
+from contract.json import as_list, as_object, as_text
 from contract.messages.base import LAUNCHER, Verb
+
+_TENANT = "--tenant-id"
+"""Of kubelogin, and of our operation."""
 
 
 def portable(encoded: str) -> str:
@@ -40,10 +43,13 @@ def _with_own_program(user: Mapping[str, object]) -> Mapping[str, object]:
     if "exec" not in settings:
         return user
     shell, *launcher = LAUNCHER.split()
+    given = [as_text(argument) for argument in as_list(as_object(settings["exec"]).get("args"))]
+    # Of the tenant of the cluster, which is not every account's default one.
+    tenant = given[given.index(_TENANT) : given.index(_TENANT) + 2] if _TENANT in given else []
     program = {
         "apiVersion": "client.authentication.k8s.io/v1",
         "command": shell,
-        "args": [*launcher, Verb.KUBE_TOKEN.value],
+        "args": [*launcher, Verb.KUBE_TOKEN.value, *tenant],
         "interactiveMode": "Never",
         "provideClusterInfo": False,
     }

@@ -9,6 +9,11 @@ from typing import Final
 SYSTEM_POOL: Final = "system"
 """Name of a new cluster's own first pool."""
 
+SPOT_LABEL: Final = "kubernetes.azure.com/scalesetpriority"
+"""Label whose value ``spot`` Azure puts on every node of a spot pool."""
+SPOT_TAINT: Final = f"{SPOT_LABEL}=spot:NoSchedule"
+"""Taint that Azure puts on the same nodes."""
+
 
 DEVICE_PLUGIN_NAMESPACE: Final = "kube-system"
 DEVICE_PLUGIN_TAG: Final = "v0.19.3"

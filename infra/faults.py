@@ -50,10 +50,14 @@ class Fault:
 
 
 class ConfigurationError(Exception):
-    """Everything that is wrong, found before the first resource is touched."""
+    """Everything that is wrong, found before the first resource is touched.
 
-    def __init__(self, faults: Iterable[Fault]) -> None:
+    ``warnings`` are sentences on what may be behind it, or is to be known besides.
+    """
+
+    def __init__(self, faults: Iterable[Fault], warnings: Iterable[str] = ()) -> None:
         self.faults = tuple(faults)
+        self.warnings = tuple(warnings)
         super().__init__(str(self))
 
     def __str__(self) -> str:
@@ -61,8 +65,13 @@ class ConfigurationError(Exception):
         count = len(self.faults)
         heading = "1 fault" if count == 1 else f"{count} faults"
         items = [f"{number}. {fault}" for number, fault in enumerate(self.faults, start=1)]
+        besides = [f"Besides: {warning}" for warning in self.warnings]
         return "\n\n".join(
-            (f"The configuration of this stack has {heading}. Nothing was changed.", *items)
+            (
+                f"The configuration of this stack has {heading}. Nothing was changed.",
+                *items,
+                *besides,
+            )
         )
 
 

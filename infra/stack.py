@@ -23,6 +23,7 @@ from contract.messages.survey import Survey, SurveyRequest, WantedOnGrafana, Wan
 from infra.deployed import deployed
 from infra.disk import planned_disk
 from infra.faults import ConfigurationError, Fault
+from infra.identity import identity_faults
 from infra.interrupted import interrupted_install
 from infra.local_chart import LocalChart, local_chart
 from infra.lookups import Operations, survey
@@ -238,6 +239,9 @@ def load_stack(operations: Operations) -> Stack:
         pulumi.log.warn(note)
     secret = [key for key in sections if pulumi.runtime.is_config_secret(f"{project}:{key}")]
     settings = load(sections, secret)
+    # A fault, too, but of the whole program's: without one identity nothing else is worth asking.
+    if unknown := [*identity_faults(pulumi.runtime.config.CONFIG.get(), os.environ, name)]:
+        raise ConfigurationError(unknown)
     chart = local_chart(settings.pyroscope)
     subscription = settings.azure.subscription_id
     azure = azure_native.Provider("azure", subscription_id=subscription) if subscription else None
@@ -336,4 +340,6 @@ def _client_config(azure: azure_native.Provider | None) -> ClientConfig:
             "ARM_CLIENT_SECRET (or ARM_USE_OIDC=true, or ARM_USE_MSI=true); with AZURE_* "
             "variables, ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID"
         ) from None
-    return ClientConfig(found.text("subscriptionId"), found.text("objectId"))
+    return ClientConfig(
+        found.text("subscriptionId"), found.text("objectId"), found.text("tenantId")
+    )

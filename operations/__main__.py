@@ -68,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _survey(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.survey import survey
 
-    return _Answer(survey(_request(options, SurveyRequest), session).to_json())
+    return _Answer(survey(_request(options, session, SurveyRequest), session).to_json())
 
 
 def _keep_namespace(options: argparse.Namespace, session: Session) -> _Answer:
@@ -100,70 +100,69 @@ def _hold_private_link(options: argparse.Namespace, session: Session) -> _Answer
     # Without the SDKs: it only echoes.
     from contract.messages.private_link import HeldPrivateLink
 
-    del session
-    request = _request(options, PrivateLinkRequest)
+    request = _request(options, session, PrivateLinkRequest)
     return _Answer(HeldPrivateLink(namespace=request.namespace).to_json())
 
 
 def _await_private_link(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.private_link import await_ready
 
-    return _Answer(await_ready(_request(options, PrivateLinkRequest), session).to_json())
+    return _Answer(await_ready(_request(options, session, PrivateLinkRequest), session).to_json())
 
 
 def _await_private_link_unused(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.private_link import await_unused
 
-    return _Answer(await_unused(_request(options, PrivateLinkRequest), session).to_json())
+    return _Answer(await_unused(_request(options, session, PrivateLinkRequest), session).to_json())
 
 
 def _await_private_link_gone(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.private_link import await_gone
 
-    return _Answer(await_gone(_request(options, PrivateLinkRequest), session).to_json())
+    return _Answer(await_gone(_request(options, session, PrivateLinkRequest), session).to_json())
 
 
 def _approve_private_endpoint(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.approval import approve
 
-    return _Answer(approve(_request(options, ApprovalRequest), session).to_json())
+    return _Answer(approve(_request(options, session, ApprovalRequest), session).to_json())
 
 
 def _apply_data_source(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.data_sources import apply
 
-    return _Answer(apply(_request(options, DataSourceRequest), session).to_json())
+    return _Answer(apply(_request(options, session, DataSourceRequest), session).to_json())
 
 
 def _delete_data_source(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.data_sources import delete
 
-    return _Answer(delete(_request(options, DataSourceRequest), session).to_json())
+    return _Answer(delete(_request(options, session, DataSourceRequest), session).to_json())
 
 
 def _apply_dashboard(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.dashboards import apply
 
-    return _Answer(apply(_request(options, DashboardRequest), session).to_json())
+    return _Answer(apply(_request(options, session, DashboardRequest), session).to_json())
 
 
 def _delete_dashboard(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.dashboards import delete
 
-    return _Answer(delete(_request(options, DashboardRequest), session).to_json())
+    return _Answer(delete(_request(options, session, DashboardRequest), session).to_json())
 
 
 def _observe(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.observe import observe
 
-    return _Answer(observe(_request(options, ObserveRequest), session).to_json())
+    return _Answer(observe(_request(options, session, ObserveRequest), session).to_json())
 
 
 def _check_signal(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.clock import say
     from operations.signal_check import check, checklist
 
-    signal = check(_request(options, SignalRequest), session)
+    signal = check(_request(options, session, SignalRequest), session)
     for line in checklist(signal):
         say(line)
     return _Answer(signal.to_json(), ExitCode.OK if signal.ok else ExitCode.NO_SIGNAL)
@@ -172,7 +171,8 @@ def _check_signal(options: argparse.Namespace, session: Session) -> _Answer:
 def _kube_token(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.kube_token import exec_credential
 
-    del options
+    if options.tenant_id:
+        session.is_in(options.tenant_id)
     return _Answer(exec_credential(session))
 
 
@@ -320,8 +320,8 @@ _EPILOG = f"""\
 Exit status: {_EXIT_CODES}.
 
 Signing in: as Pulumi's Azure provider does, with `az login` or the ARM_* variables (a service
-principal in ARM_CLIENT_ID, ARM_TENANT_ID and ARM_CLIENT_SECRET, ARM_USE_OIDC, ARM_USE_MSI); without
-them, by the credential chain of azure-identity.
+principal in ARM_CLIENT_ID, ARM_TENANT_ID and ARM_CLIENT_SECRET, ARM_USE_OIDC, ARM_USE_MSI). The
+credential chain of azure-identity counts with ARM_USE_DEFAULT_AZURE_CREDENTIAL=true only.
 
 Each verb explains itself: sh operations/run <verb> --help
 """
@@ -351,6 +351,10 @@ def parser() -> argparse.ArgumentParser:
                 default="-",
                 help="the request as JSON (contract/messages); -: standard input, the default",
             )
+        if verb is Verb.KUBE_TOKEN:
+            one.add_argument(
+                "--tenant-id", default="", help="the cluster's tenant, where it is not the default"
+            )
         if command.deadline_option:
             one.add_argument(
                 command.deadline_option,
@@ -371,13 +375,16 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _request(options: argparse.Namespace, kind: type[M]) -> M:
-    """The request; raises BAD_REQUEST with everything that is wrong in it."""
+def _request(options: argparse.Namespace, session: Session, kind: type[M]) -> M:
+    """The request, for whose subscription ``session`` signs in.
+
+    Raises BAD_REQUEST with everything that is wrong in it.
+    """
     from pydantic import ValidationError
 
     text = _read(options.request)
     try:
-        return kind.model_validate_json(text)
+        request = kind.model_validate_json(text)
     except ValidationError as error:
         faults = "; ".join(
             f"{'.'.join(map(str, fault['loc'])) or 'the document'}: {fault['msg']}"
@@ -389,6 +396,8 @@ def _request(options: argparse.Namespace, kind: type[M]) -> M:
             why=faults,
             fix=f"contract/messages describes it; sh operations/run {options.verb} --help",
         ) from error
+    session.is_about(request)
+    return request
 
 
 def _read(name: str) -> str:

@@ -30,7 +30,14 @@ from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 from contract.azure import ARM_URL, NOT_REGISTERED, ResourceId, resource_id, scope_of
 from contract.json import Document
 from contract.messages.survey import Presence
-from operations.credentials import SIGN_IN, CachingCredential, credential
+from operations.credentials import (
+    ANY_ACCOUNT,
+    CachingCredential,
+    CliAccount,
+    Timeouts,
+    credential,
+    how_to_sign_in,
+)
 from operations.errors import ExitCode, OperationError
 
 ARM_URL_VARIABLE = "GPUOBS_ARM_URL"
@@ -38,7 +45,8 @@ ARM_URL_VARIABLE = "GPUOBS_ARM_URL"
 
 _CONNECT_SECONDS = 5.0
 _READ_SECONDS = 30.0
-_TOKEN_READ_SECONDS = 10.0
+_TIMEOUTS: Timeouts = {"connection_timeout": 5.0, "read_timeout": 10.0, "retry_total": 1}
+"""Of a credential."""
 
 CHECK_NETWORK = "check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution"
 
@@ -81,7 +89,8 @@ def parse_id(text: str, expected_type: str) -> ResourceId:
 class Azure:
     """Tokens and Resource Manager for one process; safe to use from several threads."""
 
-    def __init__(self) -> None:
+    def __init__(self, account: CliAccount = ANY_ACCOUNT) -> None:
+        self._account = account
         self.arm_url = os.environ.get(ARM_URL_VARIABLE, "").rstrip("/") or ARM_URL
         self._open = ExitStack()
 
@@ -94,17 +103,14 @@ class Azure:
     @cached_property
     def credential(self) -> CachingCredential:
         """Who the operations are in Azure."""
-        found = CachingCredential(
-            credential(
-                {
-                    "connection_timeout": _CONNECT_SECONDS,
-                    "read_timeout": _TOKEN_READ_SECONDS,
-                    "retry_total": 1,
-                }
-            )
-        )
+        found = CachingCredential(credential(_TIMEOUTS, account=self._account))
         self._open.callback(found.close)
         return found
+
+    def use(self, account: CliAccount) -> None:
+        """Go on as another account of `az login`; nothing where that is not who this is."""
+        if self.credential.is_cli:
+            self.credential.use(credential(_TIMEOUTS, account=account))
 
     def token(self, scope: str) -> tuple[str, int]:
         """A bearer token for ``scope`` and when it expires (Unix seconds), cached.
@@ -271,7 +277,7 @@ def _azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[No
                 ExitCode.NOT_AUTHENTICATED,
                 f"Could not {action}: no credential returned a token for {scope}.",
                 why=_first_line(str(error)),
-                fix=SIGN_IN,
+                fix=how_to_sign_in(),
             ) from error
         raise _refused(error, action, scope, role) from error
     except HttpResponseError as error:
@@ -337,7 +343,7 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
         return failure(
             ExitCode.NOT_AUTHENTICATED,
             f"Could not {action}: Azure does not accept the token.",
-            f"another tenant or an expired session? {SIGN_IN}",
+            f"another tenant or an expired session? {how_to_sign_in()}",
         )
     if status == 403 and code == "DenyAssignmentAuthorizationFailed":
         return failure(

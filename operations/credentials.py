@@ -1,22 +1,25 @@
 """Who the operations are in Azure: whoever Pulumi's Azure provider is.
 
-The provider reads the ``ARM_*`` variables in a fixed order (its own documentation and source), and
-knows nothing of the ``AZURE_*`` ones unless it is set to. With two identities a deployment fails
-half-way, on rights that the other one has. So what ``ARM_*`` names counts here too, in the same
-order; without any, it is the chain of ``DefaultAzureCredential``, which like the provider ends at
-``az login``. What a stack file configures (``azure-native:clientId``) is not seen here; a
-difference is reported before the first resource (:mod:`infra.preflight`).
+The provider reads the ``ARM_*`` variables in a fixed order, ends at the Azure CLI and nothing else
+(its ``newSingleMethodAuthCredential``), and knows nothing of the ``AZURE_*`` variables, of workload
+identity and of the machine's own unless it is set to. With two identities a deployment fails
+half-way, on rights that the other one has. So it is the same order here. What a stack file
+configures (``azure-native:clientId``) is not seen here and refused before the first resource
+(:mod:`infra.identity`); a difference that is left is reported (:mod:`infra.preflight`).
 """
 
+import base64
 import os
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypedDict
 
 from azure.core.credentials import AccessToken
 from azure.identity import (
+    AzureCliCredential,
     CertificateCredential,
     ClientAssertionCredential,
     ClientSecretCredential,
@@ -24,10 +27,11 @@ from azure.identity import (
     ManagedIdentityCredential,
 )
 
-from contract.json import as_object, as_text
+from contract.json import Document, as_object, as_text
 
 Credential = (
-    CertificateCredential
+    AzureCliCredential
+    | CertificateCredential
     | ClientAssertionCredential
     | ClientSecretCredential
     | DefaultAzureCredential
@@ -38,6 +42,12 @@ SIGN_IN = (
     "sign in with `az login`, or set ARM_CLIENT_ID, ARM_TENANT_ID, ARM_SUBSCRIPTION_ID and "
     "ARM_CLIENT_SECRET (or ARM_USE_OIDC=true, or ARM_USE_MSI=true). AZURE_* variables count where "
     "ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID are set"
+)
+
+RENEWED_ASSERTION = (
+    "leave ARM_OIDC_TOKEN out and let each step ask for one (in GitHub Actions "
+    "`permissions: id-token: write` is enough), or keep one that the job renews in a file "
+    "(ARM_OIDC_TOKEN_FILE_PATH); what has been made already stays, so run it again"
 )
 
 _CLI_SECONDS = 30
@@ -55,8 +65,25 @@ class Timeouts(TypedDict):
     retry_total: int
 
 
-def credential(timeouts: Timeouts, environment: Mapping[str, str] = os.environ) -> Credential:
-    """The credential that ``environment`` asks for."""
+@dataclass(frozen=True, kw_only=True)
+class CliAccount:
+    """Which of the accounts of `az login` is meant; the CLI takes one of the two, not both."""
+
+    subscription: str = ""
+    """Id; its tenant's tokens, and whoever is signed in for it. Empty: ``ARM_SUBSCRIPTION_ID``, or
+    the CLI's own default, as the provider does."""
+    tenant: str = ""
+
+
+ANY_ACCOUNT = CliAccount()
+
+
+def credential(
+    timeouts: Timeouts,
+    environment: Mapping[str, str] = os.environ,
+    account: CliAccount = ANY_ACCOUNT,
+) -> Credential:
+    """The credential that ``environment`` asks for; ``account`` counts where it is the CLI's."""
     client, tenant = environment.get("ARM_CLIENT_ID", ""), environment.get("ARM_TENANT_ID", "")
     certificate = environment.get("ARM_CLIENT_CERTIFICATE_PATH", "")
     secret = environment.get("ARM_CLIENT_SECRET", "")
@@ -73,7 +100,10 @@ def credential(timeouts: Timeouts, environment: Mapping[str, str] = os.environ) 
             return ClientAssertionCredential(tenant, client, token, **timeouts)
     if _is_on(environment, "ARM_USE_MSI"):
         return ManagedIdentityCredential(client_id=client or None, **timeouts)
-    return DefaultAzureCredential(process_timeout=_CLI_SECONDS, **timeouts)
+    if account.tenant:
+        return AzureCliCredential(tenant_id=account.tenant, process_timeout=_CLI_SECONDS)
+    subscription = account.subscription or environment.get("ARM_SUBSCRIPTION_ID", "")
+    return AzureCliCredential(subscription=subscription or None, process_timeout=_CLI_SECONDS)
 
 
 class _Source(Protocol):
@@ -110,6 +140,18 @@ class CachingCredential:
                 self._kept[key] = kept
             return kept
 
+    @property
+    def is_cli(self) -> bool:
+        """Whether the tokens are those of `az login`, where there may be several accounts."""
+        return isinstance(self._source, AzureCliCredential)
+
+    def use(self, source: _Source) -> None:
+        """Ask ``source`` from now on; what was kept is forgotten."""
+        with self._lock:
+            self._source.close()
+            self._source = source
+            self._kept.clear()
+
     def close(self) -> None:
         """Let go of the source's connections."""
         self._source.close()
@@ -133,6 +175,34 @@ def assertion(environment: Mapping[str, str]) -> Callable[[], str] | None:
         audience = environment.get("ARM_OIDC_AUDIENCE") or _DEFAULT_AUDIENCE
         return lambda: _requested(url, bearer, audience)
     return None
+
+
+def fixed_assertion_ends(environment: Mapping[str, str]) -> float | None:
+    """When (Unix seconds) the federated token in ``ARM_OIDC_TOKEN`` ends; None: none is in use.
+
+    A job's token lives for minutes. Each step of a deployment signs in for itself, and needs it
+    while it lives. One in a file, or asked for anew, can be renewed.
+    """
+    if not _is_on(environment, "ARM_USE_OIDC"):
+        return None
+    parts = environment.get("ARM_OIDC_TOKEN", "").split(".")
+    if len(parts) != 3:
+        return None
+    try:
+        claims = Document.parse(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return None
+    ends = claims.integer("exp")
+    return None if ends is None else float(ends)
+
+
+def how_to_sign_in(environment: Mapping[str, str] = os.environ) -> str:
+    """What to do where no token was given."""
+    ends = fixed_assertion_ends(environment)
+    if ends is None or ends > time.time():
+        return SIGN_IN
+    ended = time.strftime("%H:%M:%S UTC", time.gmtime(ends))
+    return f"the federated token in ARM_OIDC_TOKEN ended at {ended}; {RENEWED_ASSERTION}"
 
 
 def _requested(url: str, bearer: str, audience: str) -> str:

@@ -15,6 +15,7 @@ from operations.clock import Clock
 
 if TYPE_CHECKING:
     from operations.azure import Azure
+    from operations.credentials import CliAccount
 
 _HASH_CHARACTERS = 12
 _RANDOM_BYTES = 4
@@ -31,6 +32,8 @@ class Session:
     """Seconds; None: each operation's own default."""
     observed: str = field(default_factory=lambda: os.environ.get(OBSERVED_VARIABLE, ""))
     """The revision that ``observe`` answered for the object this run applies."""
+    account: "CliAccount | None" = None
+    """Of `az login`; None: its default."""
     connections: ExitStack = field(default_factory=ExitStack)
     """What is closed when the run ends."""
 
@@ -45,7 +48,24 @@ class Session:
         """Tokens and Resource Manager."""
         from operations.azure import Azure
 
-        return self.connections.enter_context(Azure())
+        return self.connections.enter_context(Azure(self.account) if self.account else Azure())
+
+    def is_about(self, request: Message) -> None:
+        """Sign in for the subscription of the ids in ``request``.
+
+        Its tenant need not be that of the CLI's default account.
+        """
+        match = re.search(r"/subscriptions/([0-9a-f-]{36})/", request.to_json(), re.IGNORECASE)
+        if match:
+            from operations.credentials import CliAccount
+
+            self.account = CliAccount(subscription=match[1])
+
+    def is_in(self, tenant: str) -> None:
+        """Sign in to this tenant, where it is `az login` that signs in."""
+        from operations.credentials import CliAccount
+
+        self.account = CliAccount(tenant=tenant)
 
     def within(self, default: float) -> float:
         """The deadline in seconds."""

@@ -5,7 +5,9 @@ survey: it becomes a ``Presence`` and the service's own words. Lookups run side 
 preview waits for them.
 """
 
+import os
 import re
+import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -14,7 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from contract import agent, azure
-from contract.json import Document, is_list
+from contract.json import Document, as_text, is_list
 from contract.messages.survey import (
     ActionGroupFacts,
     ClusterFacts,
@@ -35,6 +37,7 @@ from contract.messages.survey import (
 )
 from operations import link_survey
 from operations.azure import not_understood, parse_id, presence_of
+from operations.credentials import CliAccount, fixed_assertion_ends
 from operations.errors import ExitCode, OperationError
 from operations.registry import login_file
 from operations.session import Session
@@ -57,7 +60,7 @@ def survey(request: SurveyRequest, session: Session) -> Survey:
     """The facts. ``problem`` says why where nothing could be asked at all."""
     try:
         # One token for all the threads, and the first thing that fails without a credential.
-        token, _ = session.azure.token(azure.scope_of(azure.ARM_URL))
+        token = _signed_in(request, session)
     except OperationError as error:
         return Survey(problem=f"{error.sentence()}. To fix it, {error.fix}.")
     if request.wait:
@@ -90,10 +93,37 @@ def _await_rest(request: SurveyRequest, session: Session) -> None:
                 session.clock.poll(probe, what=path, within=request.wait, quiet=True)
 
 
+def _signed_in(request: SurveyRequest, session: Session) -> str:
+    """A token of whom the provider is.
+
+    The process beside a program signs in before it knows for which subscription: as the default
+    account of `az login`, where the provider is the one of its subscription.
+    """
+    scope = azure.scope_of(azure.ARM_URL)
+    if session.azure.credential.is_cli and not _is_providers(request, session):
+        subscription = request.subscription_id or request.provider_subscription_id
+        session.azure.use(CliAccount(subscription=subscription))
+    token, _ = session.azure.token(scope)
+    return token
+
+
+def _is_providers(request: SurveyRequest, session: Session) -> bool:
+    try:
+        token, _ = session.azure.token(azure.scope_of(azure.ARM_URL))
+    except OperationError:
+        return False  # of a default account that is signed out; another may not be
+    caller = _caller_of(token)
+    return (caller.object_id.lower(), caller.tenant_id.lower()) == (
+        request.provider_object_id.lower(),
+        request.provider_tenant_id.lower(),
+    )
+
+
 @dataclass(frozen=True)
 class _Caller:
     object_id: str = ""
     kind: str = ""
+    tenant_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -144,6 +174,7 @@ class _Surveyor:
         quota_facts = _result(quota, _Quota())
         workspace_facts = _result(workspace, WorkspaceFacts(presence=Presence.NOT_ASKED))
         reader_roles = _result(readers, None)
+        may_read = self._holds(reader_roles, azure.Role.MONITORING_DATA_READER)
         return Survey(
             caller_object_id=caller.object_id,
             caller_kind=caller.kind,
@@ -154,17 +185,14 @@ class _Surveyor:
             grafana=_with_roles(
                 grafana_facts, caller_roles, self._may_admin(caller_roles, grafana_facts)
             ),
-            workspace=workspace_facts.model_copy(
-                update={
-                    "grafana_may_read": self._holds(reader_roles, azure.Role.MONITORING_DATA_READER)
-                }
-            ),
+            workspace=workspace_facts.model_copy(update={"grafana_may_read": may_read}),
             other_collection_rules=_result(other_rules, ()),
             resource_group=group_facts[0],
             resource_group_location=group_facts[1],
             registry_login_file=login_file(request.chart_registry or ""),
             assigned=_result(assigned, ()),
             on_grafana=_result(on_grafana, OnGrafana()),
+            assertion_seconds=_assertion_seconds(),
             may_approve=_result(may_approve, None),
             quota_family=quota_facts.family,
             quota_limit=quota_facts.limit,
@@ -280,6 +308,8 @@ class _Surveyor:
         properties = found.child("properties")
         return ExtensionFacts(
             presence=Presence.FOUND,
+            version=properties.text("version"),
+            settings=_texts_of(properties.child("configurationSettings")),
             current_version=properties.text("currentVersion"),
             release_train=properties.text("releaseTrain"),
             auto_upgrade=properties.value("autoUpgradeMinorVersion") is not False,
@@ -661,12 +691,24 @@ def _pool_facts(pool: Document) -> PoolFacts:
     scaled = pool.flag("enableAutoScaling")
     return PoolFacts(
         name=pool.text("name"),
+        mode=pool.text("mode"),
         count=pool.integer("count") or 0,
         min_count=pool.integer("minCount") if scaled else None,
         max_count=pool.integer("maxCount") if scaled else None,
         subnet_id=pool.text("vnetSubnetID"),
         managed_gpu=pool.text("gpuProfile", "nvidia", "managementMode") == "Managed",
+        vm_size=pool.text("vmSize"),
+        os_sku=pool.text("osSKU"),
+        mig_profile=pool.text("gpuInstanceProfile"),
+        spot=pool.text("scaleSetPriority") == "Spot",
+        taints=pool.texts("nodeTaints"),
+        labels=_texts_of(pool.child("nodeLabels")),
+        tags=_texts_of(pool.child("tags")),
     )
+
+
+def _texts_of(mapping: Document) -> dict[str, str]:
+    return {key: as_text(value) for key, value in mapping.fields.items()}
 
 
 def _is_untainted(pool: Document) -> bool:
@@ -684,6 +726,11 @@ def _permits_data(permissions: Iterable[Document], action: str) -> bool:
         and not link_survey.matches(one.texts("notDataActions"), action)
         for one in permissions
     )
+
+
+def _assertion_seconds() -> int | None:
+    ends = fixed_assertion_ends(os.environ)
+    return None if ends is None else int(ends - time.time())
 
 
 def _caller_of(token: str) -> _Caller:
@@ -706,4 +753,8 @@ def _caller_of(token: str) -> _Caller:
         kind = "user" if claims.text("scp") or claims.text("upn") else "app"
     if not claims.text("oid"):
         return _Caller()
-    return _Caller(claims.text("oid"), "servicePrincipal" if kind == "app" else "user")
+    return _Caller(
+        claims.text("oid"),
+        "servicePrincipal" if kind == "app" else "user",
+        claims.text("tid"),
+    )

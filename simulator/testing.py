@@ -38,6 +38,7 @@ def environment_for(server: JsonObject) -> dict[str, str]:
         "IDENTITY_ENDPOINT": as_text(server.get("identityEndpoint")),
         "IDENTITY_HEADER": as_text(server.get("identityHeader")),
         "AZURE_TOKEN_CREDENTIALS": "ManagedIdentityCredential",
+        "ARM_USE_MSI": "true",
         "REQUESTS_CA_BUNDLE": authority,
         "SSL_CERT_FILE": authority,
         "NO_PROXY": "127.0.0.1",

@@ -42,6 +42,7 @@ class SurveyRequest(Message):
     provider_subscription_id: str
     """Subscription, tenant and client or object id that the azure-native provider uses."""
     provider_object_id: str
+    provider_tenant_id: str = ""
     namespaces: tuple[str, ...]
     """Resource provider namespaces this stack needs, e.g. that of Grafana workspaces."""
     cluster_id: str | None = None
@@ -107,6 +108,8 @@ class PoolFacts(Message):
     """A node pool of an existing cluster."""
 
     name: str
+    mode: str = ""
+    """``System`` or ``User``."""
     count: int = 0
     """Nodes that it has now."""
     min_count: int | None = None
@@ -116,6 +119,13 @@ class PoolFacts(Message):
     """ARM id of its nodes' subnet, in a network of the cluster's owner; empty: AKS' own network."""
     managed_gpu: bool = False
     """Whether AKS itself manages what its GPUs need (preview)."""
+    vm_size: str = ""
+    os_sku: str = ""
+    mig_profile: str = ""
+    spot: bool = False
+    taints: tuple[str, ...] = ()
+    labels: Mapping[str, str] = {}
+    tags: Mapping[str, str] = {}
 
 
 class ClusterFacts(Message):
@@ -177,8 +187,11 @@ class ExtensionFacts(Message):
     presence: Presence
     current_version: str = ""
     """Of the agent that runs; empty while it is being installed."""
+    version: str = ""
+    """What is asked for, or what Azure made of it."""
     release_train: str = ""
     auto_upgrade: bool = True
+    settings: Mapping[str, str] = {}
 
 
 class DevicePluginFacts(Message):
@@ -349,5 +362,7 @@ class Survey(Message):
     """The file on this machine with a login for the chart's registry; empty: none."""
     assigned: tuple[RoleFacts, ...] = ()
     on_grafana: OnGrafana = OnGrafana()
+    assertion_seconds: int | None = None
+    """For how long a federated token that cannot be renewed goes on; None: there is none."""
     problem: str = ""
     """One sentence where nothing could be asked at all (no credential, no network)."""

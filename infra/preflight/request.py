@@ -25,6 +25,8 @@ class ClientConfig:
     subscription_id: str
     object_id: str
     """Of the user or service principal; empty where the provider does not know."""
+    tenant_id: str = ""
+    """Of the tokens that it gets."""
 
 
 def survey_request(
@@ -56,6 +58,7 @@ def survey_request(
         subscription_id=settings.azure.subscription_id,
         provider_subscription_id=client_config.subscription_id,
         provider_object_id=client_config.object_id,
+        provider_tenant_id=client_config.tenant_id,
         namespaces=needed_namespaces(settings),
         cluster_id=asked_cluster,
         extension_id=azure.extension_id(asked_cluster, settings.inspektor_gadget.name),

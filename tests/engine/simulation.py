@@ -123,6 +123,10 @@ class Simulation:
         """The environment of a command inside the session."""
         return {**self._session.environment, **self._extra}
 
+    def set_variables(self, **variables: str) -> None:
+        """Set environment variables for every command from now on."""
+        self._extra |= variables
+
     @property
     def azure(self) -> session.Azure:
         """The simulated Azure's control interface."""

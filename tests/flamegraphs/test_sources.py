@@ -229,6 +229,7 @@ def azure(tmp_path: Path) -> Iterator[dict[str, str]]:
             "IDENTITY_ENDPOINT": url + "/token",
             "IDENTITY_HEADER": "any",
             "AZURE_TOKEN_CREDENTIALS": "ManagedIdentityCredential",
+            "ARM_USE_MSI": "true",
             "SSL_CERT_FILE": str(tmp_path / "ca.pem"),
         }
 

@@ -1,5 +1,7 @@
 """The operations are whoever Pulumi's Azure provider is, by the variables that it reads."""
 
+import base64
+import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -11,13 +13,21 @@ from typing import Any
 
 import pytest
 from azure.core.credentials import AccessToken
+from azure.identity import AzureCliCredential
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.x509.oid import NameOID
 
 from operations import credentials
-from operations.credentials import CachingCredential, Timeouts, credential
+from operations.credentials import (
+    SIGN_IN,
+    CachingCredential,
+    CliAccount,
+    Timeouts,
+    credential,
+    how_to_sign_in,
+)
 
 TIMEOUTS: Timeouts = {"connection_timeout": 1.0, "read_timeout": 1.0, "retry_total": 0}
 PRINCIPAL = {
@@ -34,7 +44,11 @@ def kind(environment: Mapping[str, str]) -> str:
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
-        ({}, "DefaultAzureCredential"),
+        # The provider ends at the CLI, whatever identity the machine has.
+        ({}, "AzureCliCredential"),
+        ({"IDENTITY_ENDPOINT": "http://127.0.0.1", "IDENTITY_HEADER": "h"}, "AzureCliCredential"),
+        ({"AZURE_CLIENT_ID": "c", "AZURE_TENANT_ID": "t"}, "AzureCliCredential"),
+        ({"ARM_USE_DEFAULT_AZURE_CREDENTIAL": "true"}, "DefaultAzureCredential"),
         ({**PRINCIPAL, "ARM_CLIENT_SECRET": "s"}, "ClientSecretCredential"),
         ({**PRINCIPAL, "ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN": "t"}, "ClientAssertionCredential"),
         (
@@ -62,14 +76,32 @@ def kind(environment: Mapping[str, str]) -> str:
             "DefaultAzureCredential",
         ),
         # Switched off, as the provider reads it: only `true` is on.
-        ({"ARM_USE_MSI": "false"}, "DefaultAzureCredential"),
-        ({"ARM_CLIENT_ID": "lonely"}, "DefaultAzureCredential"),
+        ({"ARM_USE_MSI": "false"}, "AzureCliCredential"),
+        ({"ARM_CLIENT_ID": "lonely"}, "AzureCliCredential"),
     ],
 )
 def test_the_variables_of_the_provider_choose_the_credential(
     environment: Mapping[str, str], expected: str
 ) -> None:
     assert kind(environment) == expected
+
+
+@pytest.mark.parametrize(
+    ("environment", "account", "subscription", "tenant"),
+    [
+        ({}, CliAccount(), None, ""),
+        ({"ARM_SUBSCRIPTION_ID": "from-arm"}, CliAccount(), "from-arm", ""),
+        # Of what the request is about.
+        ({"ARM_SUBSCRIPTION_ID": "from-arm"}, CliAccount(subscription="its"), "its", ""),
+        ({"ARM_SUBSCRIPTION_ID": "from-arm"}, CliAccount(tenant="t"), None, "t"),
+    ],
+)
+def test_the_cli_is_asked_for_the_subscription_or_the_tenant_in_use(
+    environment: Mapping[str, str], account: CliAccount, subscription: str | None, tenant: str
+) -> None:
+    found = credential(TIMEOUTS, environment, account)
+    assert isinstance(found, AzureCliCredential)
+    assert (found.subscription, found.tenant_id) == (subscription, tenant)
 
 
 def test_a_certificate_of_a_service_principal_is_read(tmp_path: Path) -> None:
@@ -188,3 +220,21 @@ def test_a_challenge_is_answered_with_a_new_token_which_is_then_kept() -> None:
     new = kept.get_token("scope", claims="{}")
     assert new != old
     assert kept.get_token("scope") == new
+
+
+def federated(ends: float) -> str:
+    claims = json.dumps({"exp": int(ends)}).encode()
+    return f"head.{base64.urlsafe_b64encode(claims).decode().rstrip('=')}.signature"
+
+
+def test_a_federated_token_that_has_ended_is_named_with_what_renews_it() -> None:
+    over = {"ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN": federated(time.time() - 60)}
+    assert "ARM_OIDC_TOKEN ended at" in how_to_sign_in(over)
+    assert "ARM_OIDC_TOKEN_FILE_PATH" in how_to_sign_in(over)
+    for fine in (
+        {"ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN": federated(time.time() + 60)},
+        {"ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN": "opaque"},
+        {"ARM_OIDC_TOKEN": federated(time.time() - 60)},
+        {},
+    ):
+        assert how_to_sign_in(fine) == SIGN_IN

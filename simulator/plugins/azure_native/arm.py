@@ -1,4 +1,4 @@
-"""ARM over HTTPS, as azure-native's client does it: tokens, retries, long-running operations.
+"""ARM over HTTPS, as azure-native's client does it: retries, long-running operations.
 
 Waits are simulated seconds, scaled by ``SIM_LATENCY``. Where ARM is comes from ``SIM_ARM_URL``; its
 certificate is checked against ``SIM_CA_FILE``.
@@ -10,9 +10,7 @@ import json
 import os
 import ssl
 import threading
-import time
-import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import cast
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -21,7 +19,6 @@ from simulator.plugins.properties import Object
 from simulator.plugins.provider import ProviderError
 from simulator.values import as_object, as_text, is_object
 
-AUDIENCE = "https://management.azure.com"
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 RETRY_DELAYS = (20.0, 60.0, 120.0)
 UPDATE_POLL_SECONDS = 10.0
@@ -121,7 +118,7 @@ class Answer:
 class Client:
     """One caller's view of ARM. Threads may share it."""
 
-    def __init__(self, cancelled: threading.Event) -> None:
+    def __init__(self, cancelled: threading.Event, token: Callable[[], str]) -> None:
         url = os.environ.get("SIM_ARM_URL")
         if not url:
             raise ProviderError(
@@ -133,6 +130,7 @@ class Client:
         self._scale = float(os.environ.get("SIM_LATENCY", "0.01"))
         self._cancelled = cancelled
         self._local = threading.local()
+        self._ask = token
         self._token = ""
         self._token_lock = threading.Lock()
 
@@ -343,7 +341,7 @@ class Client:
     def _bearer(self) -> str:
         with self._token_lock:
             if not self._token:
-                self._token = _token()
+                self._token = self._ask()
             return self._token
 
     def _sleep(self, seconds: float) -> None:
@@ -351,26 +349,6 @@ class Client:
         # At latency 0 everything is due at once, but others must get a turn.
         if self._cancelled.wait(max(seconds * self._scale, 0.005)):
             raise _OverError("resource created but read failed context canceled: context canceled")
-
-
-def _token() -> str:
-    """A token for ARM from the machine's managed identity."""
-    endpoint = os.environ.get("IDENTITY_ENDPOINT", "")
-    query = urlencode({"api-version": "2019-08-01", "resource": AUDIENCE})
-    request = urllib.request.Request(  # noqa: S310 - the scheme is the simulator's own
-        f"{endpoint}?{query}", headers={"X-IDENTITY-HEADER": os.environ.get("IDENTITY_HEADER", "")}
-    )
-    # The identity endpoint is on loopback: a proxy must not see the token.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    last: Exception | None = None
-    for _ in range(3):
-        try:
-            with opener.open(request, timeout=10) as answer:
-                return as_text(as_object(json.load(answer)).get("access_token"))
-        except (OSError, ValueError) as error:
-            last = error
-            time.sleep(0.05)
-    raise ProviderError(f"no token from the managed identity endpoint: {last}")
 
 
 def _worth_retrying(answer: Answer) -> bool:

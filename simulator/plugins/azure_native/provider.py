@@ -6,7 +6,7 @@ import uuid
 
 from typing_extensions import override
 
-from simulator.plugins.azure_native import shapes
+from simulator.plugins.azure_native import identity, shapes
 from simulator.plugins.azure_native.arm import ArmError, Client, UnfinishedError
 from simulator.plugins.azure_native.differences import compare
 from simulator.plugins.azure_native.functions import CLIENT_CONFIG, FUNCTIONS, Action
@@ -48,14 +48,18 @@ class AzureNativeProvider(Provider):
     @property
     def _client(self) -> Client:
         if self._connected is None:
-            self._connected = Client(self.cancelled)
+            subscription = self._configured_subscription
+            self._connected = Client(self.cancelled, lambda: identity.token(subscription))
         return self._connected
 
     @property
+    def _configured_subscription(self) -> str:
+        configured = as_text(self._arguments.get("subscriptionId"))
+        return configured or os.environ.get("ARM_SUBSCRIPTION_ID", "")
+
+    @property
     def _subscription_id(self) -> str:
-        found = as_text(self._arguments.get("subscriptionId")) or os.environ.get(
-            "ARM_SUBSCRIPTION_ID", ""
-        )
+        found = self._configured_subscription or identity.subscription_of_the_cli()
         if not found:
             raise ProviderError(
                 "no subscription: set azure-native:subscriptionId in the stack's configuration "
