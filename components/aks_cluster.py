@@ -14,7 +14,8 @@ from pulumi_azure_native import containerservice
 from components.cluster_credentials import kubeconfig_of
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
-from contract.choices import SYSTEM_POOL, ClusterCredentials
+from components.system_pool import SystemPoolArgs, first_profile, present_profiles
+from contract.choices import ClusterCredentials
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,7 @@ class NewClusterArgs:
     """Prefix of the API server's host name."""
     system_pool_vm_size: str
     system_pool_count: int
-    """Nodes of the system pool, which also runs Pyroscope: GPU nodes are tainted."""
+    """Nodes that the system pool is made with; it also runs Pyroscope: GPU nodes are tainted."""
     azure_monitor_metrics: bool
     """Whether the managed Prometheus add-on is on; the agent's metrics need its PodMonitor kind."""
     kubernetes_version: str | None = None
@@ -54,6 +55,8 @@ class AksClusterArgs:
     credentials: ClusterCredentials
     existing: ExistingClusterArgs | None = None
     new: NewClusterArgs | None = None
+    system_pool: SystemPoolArgs | None = None
+    """The system pool of a new cluster that an earlier update has made already, as it is now."""
     cluster_args: FurtherArgs | None = None
     """Further arguments of the ``containerservice.ManagedCluster``, where one is made."""
 
@@ -75,7 +78,9 @@ class AksCluster(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        # What is there already is no input: it would be another one at the next update.
+        inputs = component_inputs(args, leave_out={"system_pool"})
+        super().__init__(self.TYPE, name, inputs, opts)
         self._created = _managed_cluster(self, name, args, args.new) if args.new else None
         if self._created is not None:
             self.id = self._created.id
@@ -137,15 +142,7 @@ def _managed_cluster(
         node_resource_group=args.node_resource_group,
         # Cluster extensions do not work on clusters with a service principal.
         identity={"type": containerservice.ResourceIdentityType.SYSTEM_ASSIGNED},
-        agent_pool_profiles=[
-            {
-                "name": SYSTEM_POOL,
-                "mode": containerservice.AgentPoolMode.SYSTEM,
-                "vm_size": new.system_pool_vm_size,
-                "count": new.system_pool_count,
-                "os_type": containerservice.OSType.LINUX,
-            }
-        ],
+        agent_pool_profiles=_pool_profiles(args, new),
         # A Private Link Service needs a Standard load balancer.
         network_profile={
             "network_plugin": containerservice.NetworkPlugin.AZURE,
@@ -159,10 +156,15 @@ def _managed_cluster(
         opts=pulumi.ResourceOptions(
             parent=parent,
             transformations=adding("cluster_args", args.cluster_args),
-            # The list also holds the pools made as resources of their own; the two would take turns
-            # in removing each other's (pulumi-azure-native 2719, 4264).
-            ignore_changes=["agentPoolProfiles"],
             # Its name is fixed and taken until the old one is gone.
             delete_before_replace=True,
         ),
     )
+
+
+def _pool_profiles(
+    args: AksClusterArgs, new: NewClusterArgs
+) -> "list[containerservice.ManagedClusterAgentPoolProfileArgsDict] | None":
+    if args.system_pool is not None:
+        return present_profiles(args.system_pool)
+    return [first_profile(vm_size=new.system_pool_vm_size, count=new.system_pool_count)]

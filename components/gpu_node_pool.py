@@ -10,10 +10,14 @@ from components.device_plugin import DevicePlugin, DevicePluginArgs
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
-from contract.choices import DEVICE_PLUGIN_TAG, EvictionPolicy, GpuDriver, OsSku
-
-SPOT_LABEL = "kubernetes.azure.com/scalesetpriority"
-SPOT_TAINT = f"{SPOT_LABEL}=spot:NoSchedule"
+from contract.choices import (
+    DEVICE_PLUGIN_TAG,
+    SPOT_LABEL,
+    SPOT_TAINT,
+    EvictionPolicy,
+    GpuDriver,
+    OsSku,
+)
 
 FIXED_WHEN_MADE = (
     "availabilityZones",
@@ -57,8 +61,9 @@ class GpuNodePoolArgs:
     vm_size: str
     count: int | None = None
     autoscaling: AutoscalingArgs | None = None
-    nodes_now: int | None = None
-    """Nodes of an existing pool whose autoscaling limits are about to change; else None."""
+    sends_present_count: bool = False
+    """Whether an autoscaled pool is there and about to be changed: AKS then wants the number of
+    nodes that it has at that moment, and takes another one as scaling by hand, which it refuses."""
     spot: SpotArgs | None = None
     taints: Sequence[str]
     """Each ``key=value:effect``."""
@@ -94,8 +99,9 @@ class GpuNodePool(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        # How many nodes there are is no input: it would be another one at the next update.
-        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"nodes_now"}), opts)
+        # What is there already is no input: it would be another one at the next update.
+        inputs = component_inputs(args, leave_out={"sends_present_count"})
+        super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
         # Azure adds this taint and label to every spot pool. Declared here, they are no drift, and
         # an update does not try to take them away (pulumi-azure-native 959).
@@ -134,12 +140,7 @@ def _agent_pool(
     cluster: pulumi.Resource | None,
 ) -> containerservice.AgentPool:
     scaled = args.autoscaling
-    if scaled is None:
-        count = args.count
-    else:
-        # Sent with the autoscaler too, and within its limits: AKS refuses the pool otherwise.
-        nodes = scaled.min_count if args.nodes_now is None else args.nodes_now
-        count = max(scaled.min_count, min(nodes, scaled.max_count))
+    present = scaled is not None and args.sends_present_count
     return containerservice.AgentPool(
         f"{name}-pool",
         agent_pool_name=args.pool_name,
@@ -149,7 +150,7 @@ def _agent_pool(
         os_type=containerservice.OSType.LINUX,
         os_sku=args.os_sku.value,
         vm_size=args.vm_size,
-        count=count,
+        count=_present_count(parent, args) if present else _first_count(args),
         enable_auto_scaling=scaled is not None,
         min_count=scaled.min_count if scaled else None,
         max_count=scaled.max_count if scaled else None,
@@ -168,9 +169,10 @@ def _agent_pool(
         opts=pulumi.ResourceOptions(
             parent=parent,
             transformations=adding("pool_args", args.pool_args),
-            # The autoscaler changes the number of nodes; putting it back would fight it. Only new
-            # limits are sent with a number that fits them.
-            ignore_changes=["count"] if scaled and args.nodes_now is None else None,
+            # The autoscaler changes the number of nodes; putting it back would fight it. But what
+            # is ignored is sent as it is in state, and AKS refuses any other number than the
+            # present one (AKS 1627): it is ignored only while nothing of the pool is to be sent.
+            ignore_changes=["count"] if scaled and not present else None,
             # AKS answers a change of these with an error.
             replace_on_changes=[*FIXED_WHEN_MADE],
             # The pool's name is fixed and taken until the old one is gone.
@@ -179,3 +181,18 @@ def _agent_pool(
             deleted_with=cluster,
         ),
     )
+
+
+def _first_count(args: GpuNodePoolArgs) -> int | None:
+    """The number that a pool is made with: with the autoscaler on it must be there, too."""
+    return args.autoscaling.min_count if args.autoscaling else args.count
+
+
+def _present_count(parent: GpuNodePool, args: GpuNodePoolArgs) -> pulumi.Output[int | None]:
+    """The number of nodes, read when the cluster's own update is done and before the pool's."""
+    return containerservice.get_agent_pool_output(
+        agent_pool_name=args.pool_name,
+        resource_name=args.cluster_name,
+        resource_group_name=args.resource_group_name,
+        opts=pulumi.InvokeOutputOptions(parent=parent),
+    ).apply(lambda pool: pool.count)

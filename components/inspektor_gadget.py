@@ -18,7 +18,8 @@ from components.agent_operations import (
 )
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
-from components.options import FAILED_BEFORE, deleted_with
+from components.options import deleted_with
+from components.present_extension import PresentExtensionArgs, extension_update
 from contract.agent import EXTENSION_TYPE, NAMESPACE
 from contract.azure import MANAGED_CLUSTER
 from contract.choices import ClusterCredentials
@@ -52,6 +53,8 @@ class InspektorGadgetArgs:
     """Which kubeconfig protects the namespace."""
     helm_release: str | None = None
     """The extension's own Helm release, where it is known not to be named like the extension."""
+    present: PresentExtensionArgs | None = None
+    """None: it is not there yet, or could not be read."""
     extension_args: FurtherArgs | None = None
     """Further arguments of the ``kubernetesconfiguration.Extension``."""
 
@@ -71,7 +74,8 @@ class InspektorGadget(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: InspektorGadgetArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        # What is there already is no input: it would be another one at the next update.
+        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"present"}), opts)
         cluster = deleted_with(opts)
         namespace = _namespace(self, name, cluster, exists=not args.create_namespace)
         place = AgentPlace(
@@ -106,6 +110,19 @@ def _extension(
     cluster: pulumi.Resource | None,
 ) -> kubernetesconfiguration.Extension:
     provider, _, resource_name = MANAGED_CLUSTER.partition("/")
+    update = extension_update(
+        args.present,
+        settings={
+            **args.settings,
+            "gpuObservability.enabled": "true",
+            # Said either way: an update only adds settings, so leaving it out would not turn it
+            # off.
+            "azureMonitor.enabled": "true" if args.azure_monitor_metrics else "false",
+        },
+        release_train=args.release_train,
+        auto_upgrade=args.auto_upgrade,
+        version=args.version,
+    )
     return kubernetesconfiguration.Extension(
         f"{name}-extension",
         extension_name=args.extension_name,
@@ -117,13 +134,7 @@ def _extension(
         release_train=args.release_train,
         auto_upgrade_minor_version=args.auto_upgrade,
         version=args.version,
-        configuration_settings={
-            **args.settings,
-            "gpuObservability.enabled": "true",
-            # Said either way: an update only adds settings, so leaving it out would not turn it
-            # off.
-            "azureMonitor.enabled": "true" if args.azure_monitor_metrics else "false",
-        },
+        configuration_settings=update.settings,
         opts=pulumi.ResourceOptions(
             parent=parent,
             transformations=adding("extension_args", args.extension_args),
@@ -131,15 +142,10 @@ def _extension(
             # it is deleted last (AKS 4543).
             depends_on=before,
             # An input by its declaration, but what the service reports; a refresh would bring
-            # it in and the next preview take it out, for ever.
-            ignore_changes=["statuses"],
-            replace_on_changes=[
-                # Neither can be changed, which the provider does not know.
-                "extensionType",
-                "scope",
-                # A failed install is refused until the failed extension is deleted.
-                FAILED_BEFORE,
-            ],
+            # it in and the next preview take it out, for ever. Azure sets it anew with each change.
+            ignore_changes=["statuses", *update.ignored],
+            # Neither can be changed, which the provider does not know.
+            replace_on_changes=["extensionType", "scope", *update.replaced],
             # One extension of a name, and of this type, in a cluster.
             delete_before_replace=True,
             # An extension goes with its cluster.

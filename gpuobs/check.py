@@ -41,6 +41,7 @@ def _run(options: argparse.Namespace) -> Status:
 
     request = _request(stack_outputs.read(options.stack), options.window)
     with Session(deadline=options.wait) as session:
+        session.is_about(request)
         signal = check(request, session)
     lines = [signal.to_json()] if options.json else checklist(signal)
     sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -47,14 +47,22 @@ from components.managed_prometheus import (
     ManagedPrometheus,
     ManagedPrometheusArgs,
 )
+from components.present_extension import PresentExtensionArgs
 from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
+from components.system_pool import SystemPoolArgs
 from contract.agent import PYROSCOPE_PORT
 from contract.messages.grafana import Source
-from contract.messages.survey import DASHBOARD
+from contract.messages.survey import DASHBOARD, Presence
 from infra.dashboard import dashboard_model
 from infra.preflight import caller_of
-from infra.settings import DEFAULT_OCI_CHART, AzureMonitorWorkspaceSettings, ChartSettings
+from infra.preflight.pools import autoscaled_pool_changes, system_pool, version_to_send
+from infra.settings import (
+    DEFAULT_OCI_CHART,
+    AzureMonitorWorkspaceSettings,
+    ChartSettings,
+    SystemPool,
+)
 from infra.stack import Stack
 
 Revisions = Mapping[str, pulumi.Output[str]]
@@ -76,7 +84,9 @@ def cluster(stack: Stack, group: pulumi.Input[str]) -> AksClusterArgs:
             system_pool_vm_size=create.system_pool.vm_size,
             system_pool_count=create.system_pool.count,
             azure_monitor_metrics=stack.existing.azure_monitor_metrics,
-            kubernetes_version=create.kubernetes_version,
+            kubernetes_version=version_to_send(
+                stack.survey.cluster.kubernetes_version, create.kubernetes_version
+            ),
             tags=stack.tags,
         )
     return AksClusterArgs(
@@ -87,6 +97,25 @@ def cluster(stack: Stack, group: pulumi.Input[str]) -> AksClusterArgs:
         credentials=settings.credentials,
         existing=ExistingClusterArgs(id=stack.cluster_id) if existing else None,
         new=new,
+        system_pool=_present_system_pool(stack, create.system_pool) if create else None,
+    )
+
+
+def _present_system_pool(stack: Stack, settings: SystemPool) -> SystemPoolArgs | None:
+    """None before the cluster is there."""
+    found = system_pool(stack.survey.cluster.pools)
+    if found is None:
+        return None
+    # As the stack file spells it, where it is the same: another spelling would be a change.
+    same = found.vm_size.lower() == settings.vm_size.lower()
+    return SystemPoolArgs(
+        name=found.name,
+        vm_size=settings.vm_size if same else found.vm_size,
+        count=found.count,
+        autoscaled=found.max_count is not None,
+        taints=found.taints,
+        labels=found.labels,
+        tags=found.tags,
     )
 
 
@@ -110,7 +139,7 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         vm_size=settings.vm_size,
         count=count,
         autoscaling=autoscaling,
-        nodes_now=_nodes_under_other_limits(stack) if autoscaling else None,
+        sends_present_count=autoscaled_pool_changes(stack.settings, stack.survey.cluster.pools),
         spot=spot,
         taints=settings.taints,
         labels=settings.labels,
@@ -125,16 +154,6 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         device_plugin_tag=settings.device_plugin_tag,
         tags=stack.tags,
     )
-
-
-def _nodes_under_other_limits(stack: Stack) -> int | None:
-    """How many nodes the pool has, if it does not have the wanted limits yet."""
-    wanted, limits = stack.settings.gpu_pool.name, stack.settings.gpu_pool.autoscaling
-    for pool in stack.survey.cluster.pools:
-        if pool.name == wanted and limits is not None:
-            same = (pool.min_count, pool.max_count) == (limits.min, limits.max)
-            return None if same else pool.count
-    return None
 
 
 def prometheus(
@@ -188,6 +207,20 @@ def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
         create_namespace=stack.settings.cluster.create_namespace,
         credentials=stack.settings.cluster.credentials,
         helm_release=stack.survey.installed.helm_release or None,
+        present=_present_extension(stack),
+    )
+
+
+def _present_extension(stack: Stack) -> PresentExtensionArgs | None:
+    found = stack.survey.extension
+    if found.presence is not Presence.FOUND:
+        return None
+    return PresentExtensionArgs(
+        installed=bool(found.current_version),
+        release_train=found.release_train,
+        version=found.version,
+        auto_upgrade=found.auto_upgrade,
+        settings=found.settings,
     )
 
 

@@ -74,26 +74,25 @@ def _survey(options: argparse.Namespace, session: Session) -> _Answer:
 def _keep_namespace(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.namespace import keep
 
-    return _Answer(keep(_request(options, NamespaceRequest), session).to_json())
+    return _Answer(keep(_request(options, session, NamespaceRequest), session).to_json())
 
 
 def _release_namespace(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.namespace import release
 
-    return _Answer(release(_request(options, NamespaceRequest), session).to_json())
+    return _Answer(release(_request(options, session, NamespaceRequest), session).to_json())
 
 
 def _record_agent_settings(options: argparse.Namespace, session: Session) -> _Answer:
     # Pods that are new have them: there is nothing to restart.
-    del session
-    _request(options, AgentRequest)
+    _request(options, session, AgentRequest)
     return _Answer(RestartedAgent(restarted=False).to_json())
 
 
 def _restart_agent(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.agent import restart
 
-    return _Answer(restart(_request(options, AgentRequest), session).to_json())
+    return _Answer(restart(_request(options, session, AgentRequest), session).to_json())
 
 
 def _hold_private_link(options: argparse.Namespace, session: Session) -> _Answer:

@@ -17,17 +17,30 @@
   (:mod:`simulator.kubernetes.cloud_controller`).
 - ``POST credentials/<cluster>``: new tokens for the kubeconfigs of the cluster of that name; the
   old ones are refused from now on (``az aks rotate-certs``).
+- ``POST autoscale`` ``{"pool": <id>, "count"}``: the cluster autoscaler brings a pool to so many
+  nodes (:func:`simulator.arm.types.agent_pools.autoscale`).
 - ``POST reset``: forget everything and start again as at first.
 """
 
 from simulator import seed
 from simulator.arm.api import ArmService
+from simulator.arm.errors import ArmError
+from simulator.arm.types import agent_pools
 from simulator.clock import Clock
 from simulator.faults import FaultPlan, FaultPlanError
 from simulator.http import Request, Response
 from simulator.kubernetes import cloud_controller
 from simulator.kubernetes.state import SYSTEM_NAMESPACES, name_of
-from simulator.values import JsonObject, as_number, as_object, as_objects, as_text, text_map, texts
+from simulator.values import (
+    JsonObject,
+    as_integer,
+    as_number,
+    as_object,
+    as_objects,
+    as_text,
+    text_map,
+    texts,
+)
 from simulator.world import GrafanaState, Principal, World
 
 
@@ -59,6 +72,8 @@ class Control:
                 return self._services(rest[0], as_objects(request.json()))
             case "POST", "credentials" if len(rest) == 1:
                 return self._rotate(rest[0])
+            case "POST", "autoscale":
+                return self._autoscale(request.json_object())
             case "POST", "reset":
                 self._reset()
                 return Response(200, {})
@@ -114,6 +129,15 @@ class Control:
         if found is None:
             return _wrong(f"no cluster {cluster!r}")
         found[1].tokens.clear()  # made anew when somebody asks
+        return Response(200, {})
+
+    def _autoscale(self, document: JsonObject) -> Response:
+        try:
+            agent_pools.autoscale(
+                self._world, as_text(document.get("pool")), as_integer(document.get("count"))
+            )
+        except ArmError as error:
+            return _wrong(error.message)
         return Response(200, {})
 
     def _reset(self) -> None:

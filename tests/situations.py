@@ -176,7 +176,34 @@ REPORTS = {
         "pulumi-kubernetes 1148", "the kubeconfig's token rotates", "no replacement"
     ),
     "inline-and-separate-pools": Situation(
-        "azure-native 2719, 4264", "inline and separate pools fight", "the inline list is ignored"
+        "azure-native 2719, 4264",
+        "inline and separate pools fight",
+        "the cluster's request names the system pool, as it is, and no other",
+    ),
+    "failed-upgrade-of-the-agent": Situation(
+        "extension troubleshooting page",
+        "an upgrade of the agent fails; the next update deletes what still runs",
+        "it is tried again in place; only an install that never succeeded is deleted",
+    ),
+    "what-azure-adds-to-the-agent": Situation(
+        "extensions REST 2023-05-01",
+        "Azure upgrades the agent and adds settings; a refresh brings them in",
+        "no change, and nothing of it is lost with the next update",
+    ),
+    "two-identities": Situation(
+        "pulumi-azure-native auth_azidentity.go",
+        "a VM or build agent with an identity of its own, and `az login`; two tenants in one CLI",
+        "provider and operations both are the CLI's account of the subscription in use",
+    ),
+    "stale-pools-after-refresh": Situation(
+        "azure-native 2719, 1686",
+        "a refresh copies all live pools into the cluster's inputs; a later update sends them",
+        "no pool goes back, none comes back; what was scaled or upgraded by hand stays",
+    ),
+    "stale-count": Situation(
+        "AKS 1627, azurerm 4256",
+        "with the autoscaler on, an ignored count is sent as it was, and refused",
+        "its moves are no change; another change sends the present count",
     ),
     "output-kept": Situation(
         "pulumi-command 190, 285",

@@ -18,6 +18,7 @@ from infra.faults import ConfigurationError, Fault
 from infra.preflight.agent import check_agent, installed_agent
 from infra.preflight.automatic import check_automatic
 from infra.preflight.cluster import (
+    check_autoscaled_pool,
     check_cluster,
     check_metrics,
     check_quota,
@@ -42,6 +43,9 @@ from infra.preflight.private_link import (
 from infra.settings import AzureMonitorMetrics, Collect, Settings
 
 T = TypeVar("T", ClusterFacts, GrafanaFacts)
+
+LONGEST_FIRST_UPDATE = 30 * 60
+"""Seconds: a pool, the agent, the private link and its endpoint, and Azure on a slow day."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,8 +95,9 @@ def evaluate(
         *check_gpu_software(settings, survey, request, deployed),
     ]
     faults = [finding for finding in findings if isinstance(finding, Fault)]
+    warnings = tuple(finding for finding in findings if isinstance(finding, str))
     if faults:
-        raise ConfigurationError(faults)
+        raise ConfigurationError(faults, warnings)
     cluster = survey.cluster if settings.cluster.existing is not None else None
     return Existing(
         subscription_id=_subscription(survey, request),
@@ -103,7 +108,7 @@ def evaluate(
         agent_version=installed_agent(settings, survey.extension),
         azure_monitor_metrics=_azure_monitor_metrics(settings, cluster),
         collects=collects,
-        warnings=tuple(finding for finding in findings if isinstance(finding, str)),
+        warnings=warnings,
     )
 
 
@@ -121,6 +126,7 @@ def _findings(
 ) -> Iterator[Finding]:
     yield from _identity(survey, request)
     yield from check_tokens(survey, request)
+    yield from _assertion(survey)
     yield from _registrations(survey, request)
     yield from _resource_group(settings, survey, request)
     yield from _cluster(settings, survey, request, run)
@@ -159,7 +165,9 @@ def _cluster(
 ) -> Iterator[Finding]:
     cluster, existing = survey.cluster, settings.cluster.existing is not None
     place = Place(f"gpuobs:cluster.{_how(existing)}", "cluster", request.cluster_id or "")
-    if existing:
+    # One that this stack makes may not be there yet; but where it is, its update says what is so.
+    unseen = (Presence.FORBIDDEN, Presence.REFUSED, Presence.UNREACHABLE)
+    if existing or cluster.presence in unseen:
         yield from check_presence(place, cluster.presence, cluster.detail, survey)
     if cluster.presence is Presence.FOUND:
         cluster, warning = _as_at_rest(cluster, place, preview=run.preview)
@@ -168,6 +176,7 @@ def _cluster(
         yield from check_cluster(settings, place, cluster)
         yield from check_network(settings, place, survey)
         yield from check_automatic(settings, place, cluster)
+        yield from check_autoscaled_pool(settings, cluster)
         if existing:
             yield from check_complete(
                 place, location=cluster.location, node_resource_group=cluster.node_resource_group
@@ -243,8 +252,21 @@ def _identity(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
         yield (
             f"The Azure provider works as {request.provider_object_id}, the program's own steps as "
             f"{survey.caller_object_id}: both need the rights. They are the same where the "
-            "ARM_* variables name the identity; with `az login` on a machine with a managed "
-            "identity, set AZURE_TOKEN_CREDENTIALS=AzureCliCredential."
+            "ARM_* variables name the identity; with `az login`, where one account is signed in "
+            f"for subscription {_subscription(survey, request)}: az account set --subscription "
+            f"{_subscription(survey, request)}"
+        )
+
+
+def _assertion(survey: Survey) -> Iterator[Finding]:
+    seconds = survey.assertion_seconds
+    if seconds is not None and seconds < LONGEST_FIRST_UPDATE:
+        yield (
+            f"The federated token in ARM_OIDC_TOKEN is good for another {max(0, seconds) // 60} "
+            "minutes. Each step on Grafana signs in with it, and those of a new stack come after a "
+            "quarter of an hour: they would fail. Leave ARM_OIDC_TOKEN out and let each "
+            "step ask for one (in GitHub Actions `permissions: id-token: write` is enough), or "
+            "keep one that the job renews in a file (ARM_OIDC_TOKEN_FILE_PATH)."
         )
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from contract.agent import NAMESPACE
-from contract.choices import SYSTEM_POOL, ClusterCredentials
+from contract.choices import ClusterCredentials
 from contract.messages.survey import ClusterFacts, Survey
 from infra.faults import Fault
 from infra.preflight.finding import Finding, Place
-from infra.settings import AzureMonitorMetrics, Settings
+from infra.preflight.pools import autoscaled_pool_changes, is_newer, system_pool
+from infra.settings import AzureMonitorMetrics, NewCluster, Settings
 
 _AT_REST = ("Succeeded", "Failed", "Canceled", "")
 """Provisioning states in which AKS takes a change."""
@@ -41,20 +42,47 @@ def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> It
     if settings.cluster.existing is not None:
         yield from _check_existing(settings, place, cluster)
     if settings.cluster.create is not None:
-        yield from _check_system_pool(settings.cluster.create.system_pool.count, place, cluster)
+        yield from _check_created(settings.cluster.create, place, cluster)
 
 
-def _check_system_pool(wanted: int, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
-    """The list that holds this pool holds all of the cluster's, and is only set when it is made."""
-    for pool in cluster.pools:
-        if pool.name == SYSTEM_POOL and pool.max_count is None and pool.count != wanted:
-            yield (
-                f"The system pool of cluster {place.name} has {pool.count} nodes and "
-                f"gpuobs:cluster.create.systemPool.count says {wanted}, which counts only when the "
-                f"cluster is made. To change it: az aks nodepool scale --cluster-name {place.name} "
-                f"--resource-group {place.resource_group} --subscription {place.subscription} "
-                f"--name {SYSTEM_POOL} --node-count {wanted}"
-            )
+def _check_created(created: NewCluster, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
+    """What of a cluster that this stack made counts only when it is made, or cannot go back."""
+    wanted = created.system_pool
+    pool_options = f"--cluster-name {place.name} --resource-group {place.resource_group} "
+    pool_options += f"--subscription {place.subscription}"
+    pool = system_pool(cluster.pools)
+    if pool is not None and pool.max_count is None and pool.count != wanted.count:
+        yield (
+            f"The system pool of cluster {place.name} has {pool.count} nodes and "
+            f"gpuobs:cluster.create.systemPool.count says {wanted.count}, which counts only when "
+            f"the cluster is made. To change it: az aks nodepool scale {pool_options} --name "
+            f"{pool.name} --node-count {wanted.count}"
+        )
+    if pool is not None and pool.vm_size.lower() not in ("", wanted.vm_size.lower()):
+        yield (
+            f"The system pool of cluster {place.name} has nodes of size {pool.vm_size} and "
+            f"gpuobs:cluster.create.systemPool.vmSize says {wanted.vm_size}, which counts only "
+            "when the cluster is made: AKS changes the size of no pool. To change it, add another "
+            f"one (az aks nodepool add {pool_options} --mode System --node-vm-size "
+            f"{wanted.vm_size} --name NAME) and delete this one (az aks nodepool delete "
+            f"{pool_options} --name {pool.name})"
+        )
+    if is_newer(cluster.kubernetes_version, created.kubernetes_version):
+        yield (
+            f"Cluster {place.name} runs Kubernetes {cluster.kubernetes_version} and "
+            f"gpuobs:cluster.create.kubernetesVersion says {created.kubernetes_version}. AKS does "
+            "not go back, so it stays; write the newer version there."
+        )
+
+
+def check_autoscaled_pool(settings: Settings, cluster: ClusterFacts) -> Iterator[Finding]:
+    """What may go wrong with a change of a pool whose number of nodes moves by itself."""
+    if autoscaled_pool_changes(settings, cluster.pools):
+        yield (
+            f"The update of GPU pool {settings.gpu_pool.name} says how many nodes it has, and AKS "
+            "refuses another number while the autoscaler is on. Where a node comes or goes just "
+            "then, AKS answers `Cannot manually scale`: run it again, and it says the new number."
+        )
 
 
 def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:

@@ -47,10 +47,9 @@ def survey_request(
     own_group = own_resource_group(settings)
     cluster, grafana = settings.cluster, settings.grafana
     workspace = settings.prometheus.azure_monitor_workspace
-    cluster_group = cluster.placed(own_group)
     group = settings.azure.resource_group
     asked_cluster = azure.cluster_id(
-        cluster.placed_in(subscription), cluster_group, cluster.named(names.cluster)
+        cluster.placed_in(subscription), cluster.placed(own_group), cluster.named(names.cluster)
     )
     # The cluster's own group holds what has no other place.
     own_subscription = subscription if group is not None else cluster.placed_in(subscription)

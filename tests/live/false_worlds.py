@@ -100,6 +100,10 @@ FALSE_WORLDS: Mapping[str, FalseWorld] = {
     "cluster-update-leaves-pools-alone": patched(
         "arm", "/agentPools", {"value": [{"name": "system"}]}
     ),
+    "cluster-update-without-a-pool-list": refused("arm", "PUT", "/managedClusters/[^/]+", 400),
+    "autoscaled-pool-wants-its-own-count": lambda world: [
+        rule("arm", "PUT", "/agentPools/scaleprobe", {"status": 200, "body": {}}, first=2)
+    ],
     "spot-pool-is-marked": patched(
         "arm", "/agentPools/spotprobe", {"properties": {"nodeTaints": []}}
     ),

@@ -365,6 +365,106 @@ def test_a_cluster_that_azure_refuses_is_refused(azure: Azure, wrong: dict[str, 
     assert new_cluster(azure, **wrong)[1].status_code == 400
 
 
+def cluster_with_pools(azure: Azure) -> tuple[str, JsonObject]:
+    """A cluster of its own with a second pool that is a resource of its own, and its request."""
+    path, _ = new_cluster(azure, kubernetesVersion="1.33")
+    azure.settled(path)
+    user = {"count": 1, "vmSize": "Standard_D4s_v5", "mode": "User"}
+    azure.put(f"{path}/agentPools/user", {"properties": user})
+    system = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 1}
+    body: JsonObject = {
+        "location": "westeurope",
+        "identity": IDENTITY,
+        "properties": {"dnsPrefix": "aks-new", "agentPoolProfiles": [system]},
+    }
+    return path, body
+
+
+def pools_of(azure: Azure, path: str) -> dict[str, JsonObject]:
+    found = as_objects(dig(azure.get(path), "properties", "agentPoolProfiles"))
+    return {as_text(item["name"]): item for item in found}
+
+
+NEW_POOL: JsonObject = {"name": "other", "vmSize": "Standard_D4s_v5", "count": 1}
+SYSTEM_POOL: JsonObject = {**NEW_POOL, "name": "system", "mode": "System"}
+
+
+@pytest.mark.parametrize(
+    ("profiles", "code"),
+    [
+        ([SYSTEM_POOL, NEW_POOL], "BadRequest"),
+        ([{**SYSTEM_POOL, "vmSize": "Standard_D8s_v5"}], "PropertyChangeNotAllowed"),
+        (
+            [{**SYSTEM_POOL, "orchestratorVersion": "1.33.3"}],
+            "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged",
+        ),
+    ],
+)
+def test_what_a_clusters_put_may_not_do_to_its_pools_is_refused_with_aks_codes(
+    azure: Azure, profiles: list[JsonObject], code: str
+) -> None:
+    path, body = cluster_with_pools(azure)
+    before = pools_of(azure, path)
+    as_object(body["properties"])["agentPoolProfiles"] = profiles
+    assert azure.error(azure.call("PUT", path, body)) == (400, code)
+    assert pools_of(azure, path) == before
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_a_clusters_put_leaves_alone_the_pools_that_it_does_not_list(
+    azure: Azure, listed: bool
+) -> None:
+    path, body = cluster_with_pools(azure)
+    if not listed:
+        del as_object(body["properties"])["agentPoolProfiles"]
+    before = pools_of(azure, path)
+    azure.put(path, body)
+    assert pools_of(azure, path) == before
+
+
+def test_all_pools_may_say_their_versions(azure: Azure) -> None:
+    path, body = cluster_with_pools(azure)
+    as_object(body["properties"])["agentPoolProfiles"] = [
+        {**SYSTEM_POOL, "orchestratorVersion": "1.33.3"},
+        {**SYSTEM_POOL, "name": "user", "mode": "User", "orchestratorVersion": "1.33.3"},
+    ]
+    azure.put(path, body)
+
+
+def test_nodes_are_not_upgraded_with_their_cluster_and_neither_goes_back(azure: Azure) -> None:
+    path, body = cluster_with_pools(azure)
+    properties = as_object(body["properties"])
+    azure.put(path, {**body, "properties": {**properties, "kubernetesVersion": "1.34"}})
+    azure.put(path, body)
+    assert dig(azure.get(path), "properties", "currentKubernetesVersion") == "1.34.1"
+    assert {pool["currentOrchestratorVersion"] for pool in pools_of(azure, path).values()} == {
+        "1.33.3"
+    }
+    back = {**body, "properties": {**properties, "kubernetesVersion": "1.33"}}
+    assert azure.error(azure.call("PUT", path, back)) == (400, "OperationNotAllowed")
+
+
+def test_an_autoscaled_pool_is_not_scaled_by_hand(azure: Azure) -> None:
+    pool: JsonObject = {"vmSize": "Standard_NC24ads_A100_v4", "mode": "User"}
+    limits: JsonObject = {"enableAutoScaling": True, "minCount": 0, "maxCount": 5}
+    azure.put(POOL, {"properties": {**pool, **limits, "count": 0}})
+    azure.control("POST", "autoscale", {"pool": POOL, "count": 3})
+    refused = azure.call("PUT", POOL, {"properties": {**pool, **limits, "count": 0}})
+    assert azure.error(refused) == (400, "InvalidParameter")
+    assert "Cannot manually scale AgentPool 'gpu'" in refused.text
+    # The limits may move past the nodes that there are.
+    azure.put(POOL, {"properties": {**pool, **limits, "minCount": 4, "count": 3}})
+
+
+def test_a_pool_is_not_scaled_and_given_to_the_autoscaler_at_once(azure: Azure) -> None:
+    azure.add_pool(count=1)
+    pool: JsonObject = {"vmSize": "Standard_NC24ads_A100_v4", "mode": "User"}
+    limits: JsonObject = {"enableAutoScaling": True, "minCount": 2, "maxCount": 5}
+    refused = azure.call("PUT", POOL, {"properties": {**pool, **limits, "count": 2}})
+    assert azure.error(refused) == (400, "InvalidParameter")
+    azure.put(POOL, {"properties": {**pool, **limits, "count": 1}})
+
+
 # --- the extension --------------------------------------------------------------------------------
 
 

@@ -27,6 +27,8 @@ from tests.unit.recording import UNKNOWN
 SUBSCRIPTION = "11111111-1111-4111-8111-111111111111"
 CALLER = "22222222-2222-4222-8222-222222222222"
 GRAFANA_PRINCIPAL = "33333333-3333-4333-8333-333333333333"
+NODES = 7
+"""Of the GPU pool."""
 PRIVATE_IP = "10.0.0.4"
 AGENT_VERSION = "0.54.1"
 QUERY_ENDPOINT = "https://amw-dev-abcd.westeurope.prometheus.monitor.azure.com"
@@ -79,7 +81,7 @@ EXISTING = Survey(
         metrics_enabled=True,
         node_resource_group="MC_rg-dev_aks-dev_westeurope",
         untainted_pools=("system",),
-        pools=(PoolFacts(name="system", count=2),),
+        pools=(PoolFacts(name="system", mode="System", count=2),),
         sku="Base",
     ),
     grafana=GrafanaFacts(
@@ -169,6 +171,8 @@ class Azure:
                 }
             case "readStackResourceOutputs":
                 return {"outputs": {urn: {} for urn in self.deployed}}
+            case "getAgentPool":
+                return {"count": NODES}
             case "listManagedClusterUserCredentials" | "listManagedClusterAdminCredentials":
                 return encoded(self.kubeconfig)
             case _:

@@ -2,6 +2,7 @@
 
 import base64
 import json
+from dataclasses import replace
 
 import pulumi
 import pytest
@@ -14,6 +15,7 @@ from components.aks_cluster import (
     NewClusterArgs,
 )
 from components.kubeconfig import portable
+from components.system_pool import SystemPoolArgs
 from contract.choices import ClusterCredentials
 from tests.unit import answers
 from tests.unit.recording import Recorded, Secret, record
@@ -33,6 +35,7 @@ NEW = NewClusterArgs(
 def deploy(
     *,
     new: NewClusterArgs | None = None,
+    pool: SystemPoolArgs | None = None,
     credentials: ClusterCredentials = ClusterCredentials.USER,
     kubeconfig: str = answers.KUBECONFIG,
     preview: bool = False,
@@ -46,6 +49,7 @@ def deploy(
         credentials=credentials,
         existing=None if new else ExistingClusterArgs(id=answers.CLUSTER_ID),
         new=new,
+        system_pool=pool,
     )
     return record(
         lambda: AksCluster("cluster", args),
@@ -115,8 +119,19 @@ def test_an_entra_cluster_gets_its_token_from_our_own_operation_without_kubelogi
     assert program["args"] == ["operations/run", "kube-token"]
     assert program["interactiveMode"] == "Never"
     assert "kubelogin" not in json.dumps(config)
+    assert "--tenant-id" not in json.dumps(config)
     before = yaml.safe_load(answers.ENTRA_KUBECONFIG)
     assert config["clusters"] == before["clusters"]
+
+
+def test_the_token_is_for_the_tenant_of_the_cluster() -> None:
+    tenant = "44444444-4444-4444-8444-444444444444"
+    kubeconfig = answers.ENTRA_KUBECONFIG.replace(
+        "[get-token,", f"[get-token, --tenant-id, {tenant},"
+    )
+    config = json.loads(kubeconfig_of(deploy(kubeconfig=kubeconfig)))
+    program = config["users"][0]["user"]["exec"]
+    assert program["args"] == ["operations/run", "kube-token", "--tenant-id", tenant]
 
 
 def test_only_the_users_that_call_a_program_are_given_ours() -> None:
@@ -142,13 +157,29 @@ def test_a_new_cluster_has_what_agent_private_link_and_metrics_need() -> None:
 
 
 @pytest.mark.handles("inline-and-separate-pools")
-def test_a_new_cluster_has_one_inline_pool_whose_list_is_left_alone_afterwards() -> None:
+def test_a_new_cluster_has_one_inline_pool_and_no_list_is_ignored() -> None:
     cluster = deploy(new=NEW).only(CLUSTER)
     (pool,) = cluster.inputs["agentPoolProfiles"]
     assert (pool["name"], pool["mode"], pool["count"]) == ("system", "System", 2)
     assert "nodeTaints" not in pool, "Pyroscope tolerates no taint"
-    assert cluster.ignore_changes == {"agentPoolProfiles"}
+    assert cluster.ignore_changes == frozenset()
     assert cluster.delete_before_replace
+
+
+@pytest.mark.handles("stale-pools-after-refresh")
+def test_a_cluster_that_is_there_says_of_its_system_pool_what_is_so() -> None:
+    pool = SystemPoolArgs(name="system2", vm_size="Standard_D8s_v5", count=4, autoscaled=False)
+    same = deploy(new=NEW, pool=replace(pool, name="system", vm_size="Standard_D4s_v5", count=2))
+    made = deploy(new=NEW)
+    assert same.only(CLUSTER).inputs == made.only(CLUSTER).inputs
+    (changed,) = deploy(new=NEW, pool=pool).only(CLUSTER).inputs["agentPoolProfiles"]
+    assert (changed["name"], changed["vmSize"], changed["count"]) == (
+        "system2",
+        "Standard_D8s_v5",
+        4,
+    )
+    autoscaled = deploy(new=NEW, pool=replace(pool, autoscaled=True)).only(CLUSTER)
+    assert "agentPoolProfiles" not in autoscaled.inputs
 
 
 def test_in_the_preview_of_a_new_cluster_nothing_is_asked_of_it() -> None:

@@ -8,6 +8,7 @@ import pulumi_kubernetes as kubernetes
 import pytest
 
 from components.inspektor_gadget import InspektorGadget, InspektorGadgetArgs
+from components.present_extension import PresentExtensionArgs
 from contract.choices import ClusterCredentials
 from contract.messages.agent import AgentRequest
 from contract.messages.namespace import NamespaceRequest
@@ -27,6 +28,18 @@ ARGS = InspektorGadgetArgs(
     settings={"inspektor-gadget.config.daemonLogLevel": "debug"},
     create_namespace=True,
     credentials=ClusterCredentials.USER,
+)
+PRESENT = PresentExtensionArgs(
+    installed=True,
+    release_train="Preview",
+    version="0.54.1",
+    auto_upgrade=True,
+    settings={
+        "gpuObservability.enabled": "true",
+        "azureMonitor.enabled": "true",
+        "inspektor-gadget.config.daemonLogLevel": "debug",
+        "Azure.Region": "westeurope",
+    },
 )
 
 
@@ -78,10 +91,26 @@ def test_what_the_service_reports_is_not_taken_for_a_change() -> None:
 
 
 @pytest.mark.handles("extension-inner-error")
-def test_a_failed_or_different_extension_is_deleted_before_it_is_made_again() -> None:
-    extension = deploy().only(EXTENSION)
-    assert extension.replace_on_changes == {"extensionType", "scope", "#initerror"}
+@pytest.mark.handles("failed-upgrade-of-the-agent")
+@pytest.mark.parametrize("installed", [None, False, True])
+def test_one_that_never_ran_or_a_different_one_is_deleted_before_it_is_made_again(
+    installed: bool | None,
+) -> None:
+    present = None if installed is None else replace(PRESENT, installed=installed)
+    extension = deploy(present=present).only(EXTENSION)
+    never_ran = {"#initerror"} if installed is False else set[str]()
+    assert extension.replace_on_changes == {"extensionType", "scope", *never_ran}
     assert extension.delete_before_replace
+
+
+@pytest.mark.handles("what-azure-adds-to-the-agent")
+def test_what_azure_added_is_ignored_until_something_of_ours_is_sent_and_then_sent_too() -> None:
+    same = deploy(present=PRESENT).only(EXTENSION)
+    assert same.ignore_changes == {"statuses", "version", 'configurationSettings["Azure.Region"]'}
+    assert "Azure.Region" not in same.inputs["configurationSettings"]
+    other = deploy(present=PRESENT, release_train="stable").only(EXTENSION)
+    assert other.ignore_changes == {"statuses"}
+    assert other.inputs["configurationSettings"]["Azure.Region"] == "westeurope"
 
 
 def test_the_namespace_is_this_stacks_only_if_it_makes_it() -> None:

@@ -23,6 +23,7 @@ from infra.faults import ConfigurationError
 from infra.names import names_for
 from infra.preflight import ClientConfig, Existing, evaluate, survey_request
 from infra.preflight.cloud import check_cloud
+from infra.preflight.pools import autoscaled_pool_changes, version_to_send
 from infra.settings import Settings
 from tests.unit.stack_files import CREATED, EXISTING, settings, stack
 
@@ -59,7 +60,7 @@ CLUSTER = ClusterFacts(
     node_resource_group="MC_rg-dev_aks-dev_westeurope",
     sku="Base",
     untainted_pools=("system",),
-    pools=(PoolFacts(name="system", count=2),),
+    pools=(PoolFacts(name="system", mode="System", count=2),),
 )
 GRAFANA = GrafanaFacts(
     presence=Presence.FOUND,
@@ -258,11 +259,11 @@ def test_what_the_stack_made_before_is_still_not_existing() -> None:
 @pytest.mark.parametrize(
     ("pool", "reported"),
     [
-        (PoolFacts(name="system", count=2), False),
-        (PoolFacts(name="system", count=3), True),
+        (PoolFacts(name="system", mode="System", count=2), False),
+        (PoolFacts(name="system", mode="System", count=3), True),
         # Somebody gave it to the autoscaler.
-        (PoolFacts(name="system", count=3, min_count=1, max_count=5), False),
-        (PoolFacts(name="other", count=3), False),
+        (PoolFacts(name="system", mode="System", count=3, min_count=1, max_count=5), False),
+        (PoolFacts(name="other", mode="User", count=3), False),
     ],
 )
 @pytest.mark.handles("inline-and-separate-pools")
@@ -1000,3 +1001,88 @@ def test_an_operator_who_knows_the_risk_is_not_held_up_by_the_installed_agent() 
     knowing = {"imageTag": "1.19.2", "allowIncompatibleServer": True}
 
     assert faults(with_agent("0.53.0"), settings(WITH_METRICS, pyroscope=knowing)) == []
+
+
+@pytest.mark.handles("two-identities")
+def test_warnings_are_said_beside_the_faults_that_they_may_explain() -> None:
+    wanted = settings(WITH_METRICS)
+    request = asked(wanted, replace(PROVIDER, object_id=OTHER_SUBSCRIPTION))
+    with pytest.raises(ConfigurationError) as refused:
+        evaluate(wanted, with_cluster(presence=Presence.FORBIDDEN), request)
+    text = str(refused.value)
+    assert "you must be allowed to read it" in text
+    assert f"Besides: The Azure provider works as {OTHER_SUBSCRIPTION}" in text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "warned"), [(None, False), (-5, True), (600, True), (7200, False)]
+)
+def test_a_federated_token_that_ends_before_the_update_does_is_warned_of(
+    seconds: int | None, warned: bool
+) -> None:
+    found = checked(with_facts(assertion_seconds=seconds)).warnings
+    assert [("ARM_OIDC_TOKEN" in line) for line in found] == ([True] if warned else [])
+
+
+@pytest.mark.handles("stale-pools-after-refresh")
+@pytest.mark.parametrize("presence", [Presence.FORBIDDEN, Presence.UNREACHABLE])
+def test_a_cluster_that_this_stack_made_is_not_updated_unseen(presence: Presence) -> None:
+    assert "gpuobs:cluster.create" in fault(with_cluster(presence=presence), settings(CREATED))
+
+
+@pytest.mark.handles("stale-pools-after-refresh")
+@pytest.mark.parametrize(
+    ("running", "wanted", "sent"),
+    [
+        ("1.33.3", None, None),
+        ("", "1.33", "1.33"),
+        ("1.33.3", "1.33", "1.33"),
+        ("1.33.3", "1.34", "1.34"),
+        ("1.34.1", "1.33", "1.34"),
+        ("1.33.10", "1.33.9", "1.33"),
+        ("1.9.1", "1.10", "1.10"),
+    ],
+)
+def test_a_newer_version_than_the_settings_is_kept(
+    running: str, wanted: str | None, sent: str | None
+) -> None:
+    assert version_to_send(running, wanted) == sent
+
+
+AUTOSCALED = {"autoscaling": {"min": 0, "max": 3}, "labels": {"a": "b"}}
+LIVE_POOL = PoolFacts(
+    name="gpu",
+    mode="User",
+    count=2,
+    min_count=0,
+    max_count=3,
+    vm_size="Standard_NC24ads_A100_v4",
+    os_sku="Ubuntu",
+    taints=("sku=gpu:NoSchedule",),
+    labels={"a": "b"},
+)
+
+
+@pytest.mark.handles("stale-count")
+@pytest.mark.parametrize(
+    ("live", "changes"),
+    [
+        ({}, False),
+        ({"count": 3}, False),
+        ({"max_count": 4}, True),
+        ({"min_count": None, "max_count": None}, True),
+        ({"taints": ()}, True),
+        ({"taints": ("sku=gpu:NoSchedule", "other=one:NoSchedule")}, True),
+        ({"labels": {}}, True),
+        ({"tags": {"team": "ml"}}, True),
+        ({"os_sku": "AzureLinux"}, True),
+        # Made again, with as few nodes as there may be.
+        ({"vm_size": "Standard_NC48ads_A100_v4", "labels": {}}, False),
+        ({"name": "other", "labels": {}}, False),
+    ],
+)
+def test_an_autoscaled_pool_is_changed_where_what_is_live_differs_in_more_than_its_nodes(
+    live: dict[str, object], changes: bool
+) -> None:
+    pools = [LIVE_POOL.model_copy(update=live)]
+    assert autoscaled_pool_changes(settings(gpuPool=AUTOSCALED), pools) is changes

@@ -3,6 +3,12 @@
 The members are those of the published model (azure-mgmt-containerservice 41.6 for 2026-06-01, the
 typed inputs of azure-native 3.29 for 2025-09-01): nothing follows here from those that are
 :func:`schema.anything`, but they are accepted and kept.
+
+While the autoscaler is on, a request must carry the number of nodes that the pool has: another one
+counts as scaling by hand (terraform-provider-azurerm, pull request 4543, quotes the refusal). A
+number outside the limits is refused for a new pool only; of one that is there the limits may move
+past it (AKS 1758; terraform-provider-azurerm sends the present number with any limits). How soon
+the autoscaler then follows is not said anywhere; here it does when :func:`autoscale` is called.
 """
 
 import re
@@ -143,7 +149,7 @@ class AgentPools(AksType):
         choose_size(new.properties, old)
         if cluster is not None and new.properties.get("enableAutoScaling") is True:
             _check_no_auto_provisioning(cluster)
-        check_pool(self.world, new.properties, new.id, location)
+        check_pool(self.world, new.properties, new.id, location, old.properties if old else None)
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """Spot's marks are added at once."""
@@ -190,8 +196,10 @@ def _check_no_auto_provisioning(cluster: Resource) -> None:
         )
 
 
-def check_pool(world: World, pool: JsonObject, pool_id: str, location: str) -> None:
-    """Raise :class:`ArmError` for what Azure refuses in a pool."""
+def check_pool(
+    world: World, pool: JsonObject, pool_id: str, location: str, old: JsonObject | None = None
+) -> None:
+    """Raise :class:`ArmError` for what Azure refuses in a pool; ``old`` is the pool as it is."""
     name = pool_id.rsplit("/", 1)[-1]
     if not re.fullmatch(r"[a-z][a-z0-9]{0,11}", name):
         raise bad_request(
@@ -209,7 +217,7 @@ def check_pool(world: World, pool: JsonObject, pool_id: str, location: str) -> N
     for taint in texts(pool.get("nodeTaints")):
         if not re.fullmatch(TAINT_PATTERN, taint):
             raise bad_request(f"The node taint '{taint}' is invalid.", "InvalidParameter")
-    _check_scaling(pool, name)
+    _check_scaling(pool, name, old)
     _check_spot(pool, name)
     _check_gpu(pool, name, size)
     asked = size.cores * as_integer(pool.get("count"))
@@ -224,7 +232,7 @@ def check_pool(world: World, pool: JsonObject, pool_id: str, location: str) -> N
         )
 
 
-def _check_scaling(pool: JsonObject, name: str) -> None:
+def _check_scaling(pool: JsonObject, name: str, old: JsonObject | None) -> None:
     count = as_integer(pool.get("count"))
     least, most = as_integer(pool.get("minCount"), -1), as_integer(pool.get("maxCount"), -1)
     if pool.get("enableAutoScaling") is not True:
@@ -234,7 +242,22 @@ def _check_scaling(pool: JsonObject, name: str) -> None:
                 "InvalidParameter",
             )
         return
-    if least < 0 or most < 1 or least > most or not least <= count <= most:
+    if old is not None and count != as_integer(old.get("count")):
+        if old.get("enableAutoScaling") is True:
+            message = (
+                f"Cannot manually scale AgentPool '{name}' of an AKS cluster with cluster "
+                "autoscaler enabled. Please disable cluster autoscaler in the cluster to manually "
+                "scale."
+            )
+        else:
+            # AKS 1248
+            message = (
+                "Cannot manually scale and enable cluster autoscaler in the same update operation "
+                f"on VMSS Agentpool '{name}'."
+            )
+        raise bad_request(message, "InvalidParameter")
+    within = old is not None or least <= count <= most
+    if least < 0 or most < 1 or least > most or not within:
         raise bad_request(
             f"Agent pool '{name}': autoscaling needs minCount <= count <= maxCount, not "
             f"{least} <= {count} <= {most}.",
@@ -312,9 +335,10 @@ def settle_pool(world: World, pool: Resource) -> None:
     """What is known of a pool once its nodes run."""
     cluster = world.get(pool.id.rsplit("/", 2)[0])
     if cluster is not None:
+        # The nodes keep their version when only the cluster is upgraded (azure-native 2094).
         version = cluster.properties.get("currentKubernetesVersion")
         pool.properties.setdefault("orchestratorVersion", version)
-        pool.properties["currentOrchestratorVersion"] = version
+        pool.properties.setdefault("currentOrchestratorVersion", version)
     pool.properties["nodeImageVersion"] = "AKSUbuntu-2204gen2containerd-202611.10.0"
     pool.properties["provisioningState"] = "Succeeded"
 
@@ -326,3 +350,19 @@ def accept_pool(world: World, pool_id: str, fields: JsonObject) -> Resource:
     complete_pool(pool.properties)
     settle_pool(world, pool)
     return world.put(pool)
+
+
+def autoscale(world: World, pool_id: str, count: int) -> None:
+    """What the cluster autoscaler does to a pool of its: other nodes, and no request of anybody.
+
+    Raises:
+        ArmError: there is no such pool, or the autoscaler has it not, or not for that many nodes.
+    """
+    pool = world.get(pool_id)
+    if pool is None or pool.type != TYPE or pool.properties.get("enableAutoScaling") is not True:
+        raise bad_request(f"The autoscaler has no pool '{pool_id}'.", "InvalidParameter")
+    least, most = (as_integer(pool.properties.get(key)) for key in ("minCount", "maxCount"))
+    if not least <= count <= most:
+        raise bad_request(f"The autoscaler keeps '{pool.name}' within {least} and {most}.")
+    pool.properties["count"] = count
+    world.touch()

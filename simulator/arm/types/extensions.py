@@ -1,6 +1,9 @@
 """Cluster extensions: Inspektor Gadget as AKS installs it.
 
-A failed installation stays as a Failed resource that must be deleted before it can be made again.
+A failed installation stays as a Failed resource that must be deleted before it can be made again; a
+failed upgrade leaves what ran before running. Settings are added to those that are there: one that
+a request leaves out stays (documentation of the extension). ``statuses`` is the service's own,
+whatever a request says.
 """
 
 from simulator.arm import schema
@@ -109,7 +112,9 @@ class Extensions(ResourceType):
         new.properties["errorInfo"] = None
         new.properties["isSystemExtension"] = False
         new.properties["statuses"] = []
-        new.properties.setdefault("configurationSettings", {})
+        before = as_object(old.properties.get("configurationSettings")) if old else {}
+        said = as_object(new.properties.get("configurationSettings"))
+        new.properties["configurationSettings"] = {**before, **said}
 
     def finish_put(self, resource: Resource, operation: Operation) -> ArmError | None:
         """Helm has installed it, or not; a version that does not exist is found out only here."""

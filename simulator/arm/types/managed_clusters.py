@@ -1,7 +1,11 @@
 """AKS clusters: the node resource group (locked when asked), identities, inline pools, kubeconfigs.
 
-A PUT with ``agentPoolProfiles`` creates or changes the pools it lists and leaves others alone; the
-answer lists every pool, also those made as resources of their own.
+The first PUT makes the pools that ``agentPoolProfiles`` lists. A later one changes those it lists
+and leaves others alone (azure-native 1686; without any list AKS 2495); it refuses one that is not
+there (azure-native 579, 2719), another size of the nodes (bicep-registry-modules 7130), and a
+version for some of the cluster's pools only, those that it does not list included (azure-native
+2094, ARO-HCP 662). Nodes are not upgraded along with the cluster (azure-native 2094), and a version
+that is left out stays. The answer lists every pool, also those made as resources of their own.
 """
 
 import secrets
@@ -227,13 +231,9 @@ class ManagedClusters(AksType):
                 "digits and hyphens.",
                 "InvalidParameter",
             )
-        version = as_text(properties.get("kubernetesVersion"))
-        if ".".join(version.split(".")[:2]) not in VERSIONS:
-            raise bad_request(
-                f"Version {version} is not supported in this region. Supported: "
-                f"{', '.join(VERSIONS)}.",
-                "K8sVersionNotSupported",
-            )
+        if old is not None and not _properties(call).get("kubernetesVersion"):
+            properties["kubernetesVersion"] = old.properties.get("kubernetesVersion")
+        _check_version(as_text(properties.get("kubernetesVersion")), old)
         kind = as_text(as_object(new.body.get("identity")).get("type"))
         if kind in ("", "None") and not properties.get("servicePrincipalProfile"):
             raise bad_request(
@@ -249,10 +249,50 @@ class ManagedClusters(AksType):
                 "https://aka.ms/systempool",
                 "InvalidParameter",
             )
+        location = as_text(new.body.get("location"))
         for profile in profiles:
             pool_id = f"{new.id}/agentPools/{as_text(profile.get('name'))}"
-            choose_size(profile, self.world.get(pool_id))
-            check_pool(self.world, profile, pool_id, as_text(new.body.get("location")))
+            present = self.world.get(pool_id)
+            choose_size(profile, present)
+            if old is not None:
+                _check_present(profile, present)
+            check_pool(
+                self.world, profile, pool_id, location, present.properties if present else None
+            )
+        if old is not None:
+            self._check_versions(new, profiles)
+
+    def _check_versions(self, new: Resource, profiles: list[JsonObject]) -> None:
+        """All pools of the cluster say a version, or none; and it is their own or the cluster's."""
+        said = {
+            f"{new.key}/agentpools/{as_text(item.get('name')).lower()}": as_text(
+                item.get("orchestratorVersion")
+            )
+            for item in profiles
+        }
+        if not any(said.values()):
+            return
+        version = as_text(new.properties.get("kubernetesVersion"))
+        allowed = all(
+            said.get(pool.key)
+            in (as_text(pool.properties.get("orchestratorVersion")), version, VERSIONS.get(version))
+            for pool in self._pools_of(new)
+        )
+        if not allowed:
+            raise bad_request(
+                "Using managed cluster api, all Agent pools' OrchestratorVersion must be all "
+                "specified or all unspecified. If all specified, they must be stay unchanged or "
+                "the same with control plane. For agent pool specific change, please use per agent "
+                "pool operations: https://aka.ms/agent-pool-rest-api",
+                "NotAllAgentPoolOrchestratorVersionSpecifiedAndUnchanged",
+            )
+
+    def _pools_of(self, cluster: Resource) -> list[Resource]:
+        return [
+            pool
+            for _, pool in sorted(self.world.resources.items())
+            if pool.type == POOLS and pool.key.startswith(cluster.key + "/agentpools/")
+        ]
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """The control plane's identity and name are there at once."""
@@ -323,10 +363,10 @@ class ManagedClusters(AksType):
     def wire(self, resource: Resource) -> JsonObject:
         """With all pools, as AKS answers."""
         shown = super().wire(resource)
-        profiles: list[object] = []
-        for _, pool in sorted(self.world.resources.items()):
-            if pool.type == POOLS and pool.key.startswith(resource.key + "/agentpools/"):
-                profiles.append({"name": pool.name, **clone_object(pool.properties)})
+        profiles: list[object] = [
+            {"name": pool.name, **clone_object(pool.properties)}
+            for pool in self._pools_of(resource)
+        ]
         pending = as_objects(resource.hidden.get("profiles"))
         bury(
             shown,
@@ -444,6 +484,51 @@ class ManagedClusters(AksType):
             )
         state.tokens.setdefault(user, secrets.token_hex(32))
         return Response(200, {"kubeconfigs": kubeconfigs(self.world, resource, user)})
+
+
+def _properties(call: Call) -> JsonObject:
+    return as_object(call.request.json_object().get("properties"))
+
+
+def _check_version(version: str, old: Resource | None) -> None:
+    """A version that AKS has, and not an older one than the cluster runs (rancher 24071)."""
+    if ".".join(version.split(".")[:2]) not in VERSIONS:
+        raise bad_request(
+            f"Version {version} is not supported in this region. Supported: {', '.join(VERSIONS)}.",
+            "K8sVersionNotSupported",
+        )
+    running = as_text(old.properties.get("currentKubernetesVersion")) if old else ""
+    if running and _numbers(version) < _numbers(running)[: len(_numbers(version))]:
+        raise bad_request(
+            f"Downgrading Kubernetes version {running} to {version} is not allowed. Please see "
+            "https://aka.ms/aks-supported-k8s-ver for version details.",
+            "OperationNotAllowed",
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def _check_present(profile: JsonObject, pool: Resource | None) -> None:
+    """What a PUT of a cluster may not do to its pools."""
+    name = as_text(profile.get("name"))
+    if pool is None:
+        raise bad_request(
+            "A new agent pool was introduced. Adding agent pools to an existing cluster is not "
+            "allowed through managed cluster operations. For agent pool specific change, please "
+            "use per agent pool operations: https://aka.ms/agent-pool-rest-api",
+            "BadRequest",
+            "agentPoolProfiles",
+        )
+    given = {key: value for key, value in profile.items() if key != "name"}
+    changes = schema.forbidden_changes(schema.record(POOL_FIELDS), pool.properties, given)
+    if changes:
+        raise bad_request(
+            f"Changing property 'properties.{changes[0]}' of agent pool '{name}' is not allowed.",
+            "PropertyChangeNotAllowed",
+            f"properties.{changes[0]}",
+        )
 
 
 def identity_may(world: World, cluster: Resource, action: str, scope: str) -> bool:

@@ -18,8 +18,8 @@ _TWO_IDENTITIES = "both need the rights"
     Phase.READ,
     assumption="Provider and operations sign in as one identity: both read `ARM_*`, else both use "
     "`az login`",
-    otherwise="a warning names both object ids; set the `ARM_*` variables, or on a machine with "
-    "a managed identity `AZURE_TOKEN_CREDENTIALS=AzureCliCredential`",
+    otherwise="a warning names both object ids; set the `ARM_*` variables, or "
+    "`az account set --subscription ID`",
     by_hand="`pulumi preview` prints no such warning",
 )
 def one_identity(world: World) -> Verdict:

@@ -59,6 +59,59 @@ def cluster_update(world: World) -> Verdict:
 
 
 @check(
+    "cluster-update-without-a-pool-list",
+    Section.CLUSTER,
+    Phase.CHANGED,
+    assumption="An update of a cluster made here whose system pool somebody gave to the autoscaler "
+    "names no pool, and leaves all as they are (AKS 2495)",
+    otherwise="AKS refuses the update and says why; take the pool back from the autoscaler: "
+    "`az aks nodepool update --disable-cluster-autoscaler`",
+    by_hand="in a sandbox: enable the autoscaler on pool `system`, change a tag, `pulumi up`",
+)
+def cluster_update_without_list(world: World) -> Verdict:
+    """Sends the cluster as it is, without its list of pools."""
+    path = world.id_of(CLUSTER)
+    found = world.arm.get(path)
+    properties = as_object(found["properties"])
+    before = as_objects(properties.pop("agentPoolProfiles"))
+    kept = ("location", "identity", "sku", "tags")
+    body = {key: found[key] for key in kept if key in found}
+    identity = as_object(body.get("identity"))
+    body["identity"] = {"type": identity.get("type")}
+    answer = world.arm.call("PUT", path, {**body, "properties": properties})
+    if not answer.ok:
+        return fails(answer.error)
+    after = as_objects(dig(world.arm.settled(path), "properties", "agentPoolProfiles"))
+    counts = [(as_text(one["name"]), one["count"]) for one in after]
+    same = counts == [(as_text(one["name"]), one["count"]) for one in before]
+    return verdict(same, f"the pools are {counts}")
+
+
+@check(
+    "autoscaled-pool-wants-its-own-count",
+    Section.CLUSTER,
+    Phase.CHANGED,
+    assumption="With the autoscaler on, AKS takes another number of nodes than the pool has for "
+    "scaling by hand and refuses it (AKS 1627, terraform-provider-azurerm 4543)",
+    otherwise="nothing to do: the present number is sent",
+    by_hand="`az rest --method put` of an autoscaled pool with another `count`",
+)
+def autoscaled_pool(world: World) -> Verdict:
+    """Makes an autoscaled pool without nodes, and asks for one."""
+    limits: JsonObject = {"enableAutoScaling": True, "minCount": 0, "maxCount": 2}
+    path = _empty_pool(world, "scaleprobe", limits)
+    pool = {"count": 1, "vmSize": _SMALL, "mode": "User", "osType": "Linux", **limits}
+    try:
+        answer = world.arm.call("PUT", path, {"properties": pool})
+        if answer.ok:
+            world.arm.settled(path)
+            return fails("AKS takes another number of nodes")
+        return verdict("manually scale" in answer.error, answer.error)
+    finally:
+        world.arm.delete(path)
+
+
+@check(
     "spot-pool-is-marked",
     Section.CLUSTER,
     Phase.CHANGED,
@@ -167,6 +220,8 @@ def collection_rules(world: World) -> Verdict:
 
 CHECKS = (
     cluster_update,
+    cluster_update_without_list,
+    autoscaled_pool,
     spot_pool,
     pool_as_sent,
     pod_monitors,
