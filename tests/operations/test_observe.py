@@ -260,7 +260,7 @@ def test_an_object_that_passed_into_other_hands_has_another_revision(
     [
         ({"status": 403}, ["403", "pyroscope"]),
         ({"status": 500, "body": {"message": "database is locked"}}, ["database is locked"]),
-        ({"drop": "before"}, ["no answer"]),
+        ({"drop": "before"}, ["did not respond"]),
     ],
     ids=["forbidden", "failing", "dropped"],
 )

@@ -177,7 +177,7 @@ def test_a_network_that_is_down_ends_unreachable_and_never_counts_as_gone(
     azure.fault("GET", LINK, {"drop": "before"}, count=None)
     result = operations(verb, request_for(link_id))
     assert result.exit_code == ExitCode.UNREACHABLE
-    assert_says(result.stderr, ["no answer", "proxy"])
+    assert_says(result.stderr, ["did not respond", "proxy"])
 
 
 def test_a_link_that_is_absent_is_gone(azure: Azure, operations: Operations) -> None:
@@ -240,7 +240,7 @@ def test_a_proxys_page_with_a_success_status_is_no_answer_of_azure(
     azure.fault("GET", LINK, {"status": 200, "body": "<html>sign in</html>"}, count=None)
     result = operations(verb, request_for(azure.private_link_id()), "--deadline", "5")
     assert result.exit_code == ExitCode.UNREACHABLE
-    assert_says(result.stderr, ["not Azure Resource Manager", "HTTPS_PROXY"])
+    assert_says(result.stderr, ["not from Azure Resource Manager", "HTTPS_PROXY"])
 
 
 def test_a_subscription_that_we_cannot_see_does_not_make_its_link_gone(

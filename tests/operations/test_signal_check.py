@@ -148,7 +148,7 @@ def test_a_grafana_that_does_not_answer_is_the_first_broken_link(deployment: Dep
     deployment.azure.fault(
         "GET", ".*/api/health", {"drop": "before"}, service="grafana", count=None
     )
-    assert_says(deployment.broken(Link.GRAFANA).saw, ["no answer"])
+    assert_says(deployment.broken(Link.GRAFANA).saw, ["did not respond"])
 
 
 def test_a_grafana_that_does_not_admit_us_is_distinguished_from_one_that_is_down(
