@@ -78,5 +78,7 @@ def test_without_drift_detection_a_change_is_applied_with_what_is_wanted(
     assert person.source(SOURCE)["name"] == "profiles"
     assert as_object(person.source(SOURCE))["url"] != "http://somewhere.else:4040"
     sim.stack_file(STACK, {"grafana.driftDetection": None})
+    # What was applied meanwhile is told apart once, by a revision of its own.
+    assert touched(sim.up(STACK)) == {"data-sources-pyroscope": "update"}
     assert touched(sim.up(STACK)) == {}
     sim.destroy(STACK)
