@@ -13,6 +13,7 @@ from grafana_foundation_sdk.cog.builder import Builder
 from grafana_foundation_sdk.models.common import (
     BigValueColorMode,
     BigValueGraphMode,
+    BigValueTextMode,
     LegendDisplayMode,
     LegendPlacement,
     SortOrder,
@@ -46,6 +47,8 @@ WIDTH: Final = 24
 """Columns of Grafana's grid; a row of it is 30 pixels high, with 8 between rows."""
 
 TOP_PROCESSES: Final = 10
+STEPS_OF_A_PEAK: Final = 720
+"""At how many moments of the range a peak is looked for, at most: each minute of half a day."""
 
 
 class PanelId(IntEnum):
@@ -74,10 +77,11 @@ class PanelId(IntEnum):
 def live_now() -> stat.Panel:
     """How much is held, in one number."""
     return (
-        _number(PanelId.LIVE_NOW, "GPU memory held now", queries.live_total())
+        _with_peak(PanelId.LIVE_NOW, "GPU memory held", queries.live_total())
         .description(
-            "What the selected pods hold at the end of the time range: allocated, minus freed, "
-            "minus freed implicitly, as far as the agents have seen since their own start."
+            "What the selected pods hold at the end of the time range, and the most that they held "
+            "together within it: allocated, minus freed, minus freed implicitly, as far as the "
+            "agents have seen since their own start."
         )
         .unit(BytesIEC)
         .no_value("no process reported")
@@ -87,10 +91,13 @@ def live_now() -> stat.Panel:
 def pods_holding_memory() -> stat.Panel:
     """How many pods share the GPUs."""
     return (
-        _number(
+        _with_peak(
             PanelId.PODS_HOLDING_MEMORY, "Pods holding GPU memory", queries.pods_holding_memory()
         )
-        .description("Selected pods with more than 0 bytes of GPU memory at the end of the range.")
+        .description(
+            "Selected pods with more than 0 bytes of GPU memory: at the end of the range, and at "
+            "most within it."
+        )
         .unit(Short)
     )
 
@@ -98,11 +105,12 @@ def pods_holding_memory() -> stat.Panel:
 def processes_reported() -> stat.Panel:
     """Whether anything is measured at all."""
     return (
-        _number(PanelId.PROCESSES_REPORTED, "Processes reported", queries.processes_reported())
+        _with_peak(PanelId.PROCESSES_REPORTED, "Processes reported", queries.processes_reported())
         .description(
-            "GPU processes that the agents report, including those that hold nothing any more. "
-            "0: no workload has allocated since its agent started, or nothing collects the "
-            "agents' metrics; the panels from metrics are then empty."
+            "GPU processes that the agents report, including those that hold nothing any more: at "
+            "the end of the range, and at most within it. 0: no workload has allocated since its "
+            "agent started, or nothing collects the agents' metrics; the panels from metrics are "
+            "then empty."
         )
         .unit(Short)
         .color_mode(BigValueColorMode.BACKGROUND)
@@ -166,6 +174,7 @@ def top_processes(dashboard_uid: str) -> table.Panel:
     """Which processes hold most, and how they came to it."""
     columns = {
         "A": ("Live", queries.top_processes(TOP_PROCESSES)),
+        "E": ("Peak in the range", queries.peak_of_top_processes(TOP_PROCESSES)),
         "B": (
             "Allocated",
             queries.counted_of_top_processes(ALLOCATED, TOP_PROCESSES),
@@ -188,14 +197,16 @@ def top_processes(dashboard_uid: str) -> table.Panel:
         .id(PanelId.TOP_PROCESSES)
         .title(f"Top {TOP_PROCESSES} processes")
         .description(
-            "The processes that hold most GPU memory at the end of the range, and their counters "
-            "since their agent's start. Much allocated and little freed is a process that grows; "
+            "The processes that hold most GPU memory at the end of the range, the most that each "
+            "held within it, and their counters since their agent's start. Much allocated and "
+            "little freed is a process that grows; "
             "both large and close together is churn. An empty cell is a counter never touched."
         )
         .datasource(PROMETHEUS)
         .unit(BytesIEC)
         .height(9)
         .span(WIDTH)
+        .max_data_points(STEPS_OF_A_PEAK)
         .with_transformation(DataTransformerConfig(id_val="merge", options={}))
         .with_transformation(_columns_named(labels | values))
         .sort_by([common.TableSortByFieldState().display_name("Live").desc(True)])
@@ -362,18 +373,30 @@ def limits(documentation_url: str | None, *, with_metrics: bool) -> text.Panel:
 _POD_LEGEND: Final = f"{{{{{NAMESPACE_LABEL}}}}}/{{{{{METRICS_POD}}}}}"
 
 
-def _number(panel_id: PanelId, title: str, expression: str) -> stat.Panel:
+def _number(panel_id: PanelId, title: str, expression: str, legend: str = "__auto") -> stat.Panel:
     return (
         stat.Panel()
         .id(panel_id)
         .title(title)
         .datasource(PROMETHEUS)
-        .with_target(_snapshot("A", expression))
+        .with_target(_snapshot("A", expression).legend_format(legend))
         .reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]))
         .graph_mode(BigValueGraphMode.NONE)
         .color_mode(BigValueColorMode.NONE)
         .height(4)
         .span(WIDTH // 4)
+    )
+
+
+def _with_peak(panel_id: PanelId, title: str, expression: str) -> stat.Panel:
+    """A number at the end of the range, and its largest within it: what counts after a crash."""
+    return (
+        _number(panel_id, title, expression, "now")
+        .with_target(
+            _snapshot("B", queries.peak_in_range(expression)).legend_format("peak in the range")
+        )
+        .text_mode(BigValueTextMode.VALUE_AND_NAME)
+        .max_data_points(STEPS_OF_A_PEAK)
     )
 
 
@@ -413,7 +436,15 @@ def _rate(ref_id: str, expression: str) -> prometheus.Dataquery:
 
 def _snapshot(ref_id: str, expression: str) -> prometheus.Dataquery:
     """Evaluated once, at the end of the time range."""
-    return prometheus.Dataquery().ref_id(ref_id).expr(expression).instant().datasource(PROMETHEUS)
+    return (
+        prometheus.Dataquery()
+        .ref_id(ref_id)
+        .expr(expression)
+        .instant()
+        # The shortest $__interval: a scrape a minute has nothing in between.
+        .interval("1m")
+        .datasource(PROMETHEUS)
+    )
 
 
 def _profiles(ref_id: str) -> grafanapyroscope.Dataquery:

@@ -52,6 +52,15 @@ def live_total() -> str:
     return f"sum({live_by_process()})"
 
 
+def peak_in_range(expression: str) -> str:
+    """The largest value in the dashboard's time range, looked at in steps of ``$__interval``.
+
+    The steps grow with the range, so that a long one stays cheap: what is shorter than a step may
+    lie between two of them.
+    """
+    return f"max_over_time(({expression})[$__range:$__interval])"
+
+
 def top_processes(count: int) -> str:
     """The processes that hold most."""
     return f"topk({count}, {live_by_process()})"
@@ -60,6 +69,11 @@ def top_processes(count: int) -> str:
 def counted_of_top_processes(metric: str, count: int) -> str:
     """A counter's value, in bytes since the agent's start, for exactly the top processes."""
     return f"max {by(PROCESS)} ({_reports(metric)}) and {top_processes(count)}"
+
+
+def peak_of_top_processes(count: int) -> str:
+    """The most that each of the top processes held in the range, in bytes."""
+    return f"{peak_in_range(live_by_process())} and {top_processes(count)}"
 
 
 def rate_by_pod(metric: str) -> str:

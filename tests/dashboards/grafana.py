@@ -58,11 +58,13 @@ def promql(
     expression: str,
     chosen: Mapping[str, Choice] = EVERYTHING,
     *,
-    interval: str = "5m",
+    rate_interval: str = "5m",
+    interval: str = "1m",
     time_range: str = "1h",
 ) -> str:
     """The expression that the Prometheus data source sends."""
-    text = expression.replace("$__rate_interval", interval).replace("$__range", time_range)
+    text = expression.replace("$__rate_interval", rate_interval)
+    text = text.replace("$__interval", interval).replace("$__range", time_range)
     for name, value in chosen.items():
         text = text.replace(f"${name}", _for_promql(value))
     assert "$" not in text, f"Grafana would leave a variable in place: {text}"

@@ -161,6 +161,43 @@ def test_a_pod_that_vanished_ends_its_line_and_leaves_the_total(check: Check) ->
     check(PanelId.LIVE_TOTAL, series, "5m", {"{}": 7})
 
 
+# --- the peak, which an out-of-memory leaves behind ----------------------------------------------
+
+# 80 GiB of a trainer until it died in minute 8; a server that holds 20 throughout.
+DIED = {
+    counter("alloc", k8s_podname="trainer-0"): f"10+{10 * GIB}x8 {80 * GIB + 10}x30",
+    counter("implicit_free", k8s_podname="trainer-0"): f"_x9 {80 * GIB + 10}x30",
+    counter("alloc"): f"{20 * GIB}x40",
+}
+
+
+def test_the_peak_stands_beside_what_is_left_after_a_process_died(check: Check) -> None:
+    peak = 100 * GIB + 10
+    check(PanelId.LIVE_NOW, DIED, "30m", {"{}": 20 * GIB})
+    check(PanelId.LIVE_NOW, DIED, "30m", {"{}": peak}, ref_id="B")
+    check(PanelId.PODS_HOLDING_MEMORY, DIED, "30m", {"{}": 1})
+    check(PanelId.PODS_HOLDING_MEMORY, DIED, "30m", {"{}": 2}, ref_id="B")
+    # A peak before the range is not one of the range.
+    check(PanelId.LIVE_NOW, DIED, "30m", {"{}": 20 * GIB}, ref_id="B", time_range="15m")
+
+
+def test_the_peak_is_of_the_moment_and_no_sum_of_peaks(check: Check) -> None:
+    series = {
+        counter("alloc", pid=1): "100x20",
+        counter("free", pid=1): "0x9 100x10",
+        counter("alloc", pid=2): "_x12 70x8",
+    }
+    check(PanelId.LIVE_NOW, series, "20m", {"{}": 100}, ref_id="B")
+    check(PanelId.PROCESSES_REPORTED, series, "20m", {"{}": 2}, ref_id="B")
+
+
+def test_the_table_has_the_peak_of_exactly_its_processes(check: Check) -> None:
+    series = {counter("alloc", pid=pid): f"{pid * 100}x20" for pid in range(1, TOP_PROCESSES + 3)}
+    series[counter("free", pid=12)] = "0x9 150x10"
+    top = {process(pid): pid * 100.0 for pid in range(3, TOP_PROCESSES + 3)}
+    check(PanelId.TOP_PROCESSES, series, "20m", top, ref_id="E")
+
+
 # --- counted once --------------------------------------------------------------------------------
 
 
