@@ -12,6 +12,7 @@ from typing import Final
 from alerts import expressions
 from alerts.expressions import Scope
 from contract.agent import NAMESPACE, POD_SELECTOR, PYROSCOPE_SERVICE
+from contract.lines import line
 
 
 class AlertKey(StrEnum):
@@ -100,12 +101,21 @@ _DEVICE = "a DCGM exporter"
 _CHECK: Final = "python -m gpuobs check --stack STACK"
 _EXPLAIN: Final = "python -m gpuobs explain --stack STACK --window 2h"
 _LEDGER: Final = "python -m gpuobs ledger --stack STACK"
-_AGENTS: Final = f"kubectl --namespace {NAMESPACE} get pods --selector {POD_SELECTOR} -o wide"
-_AGENT_LOG: Final = f"kubectl --namespace {NAMESPACE} logs --selector {POD_SELECTOR} --tail 100"
-_SERVER_LOG: Final = (
-    f"kubectl --namespace {NAMESPACE} logs statefulset/{PYROSCOPE_SERVICE} --tail 200"
+_AGENTS: Final = line(
+    *("kubectl", "--namespace", NAMESPACE, "get", "pods", "--selector", POD_SELECTOR),
+    *("-o", "wide"),
 )
-_SERVER_POD: Final = f"kubectl --namespace {NAMESPACE} describe pod {PYROSCOPE_SERVICE}-0"
+_AGENT_LOG: Final = line(
+    *("kubectl", "--namespace", NAMESPACE, "logs", "--selector", POD_SELECTOR, "--tail", "100")
+)
+_SERVER_LOG: Final = line(
+    *("kubectl", "--namespace", NAMESPACE, "logs", f"statefulset/{PYROSCOPE_SERVICE}"),
+    *("--tail", "200"),
+)
+_POD_LOG: Final = line("kubectl", "--namespace", "NAMESPACE", "logs", "POD", "--tail", "100")
+_SERVER_POD: Final = line(
+    "kubectl", "--namespace", NAMESPACE, "describe", "pod", f"{PYROSCOPE_SERVICE}-0"
+)
 
 CATALOGUE: Final[tuple[Alert, ...]] = (
     Alert(
@@ -149,7 +159,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "no agent sees, too.",
             not_this="A device that is nearly full and stays so, as under vLLM, does not fire, nor "
             "one that was filled in a minute.",
-            look=(_EXPLAIN, _LEDGER, "kubectl --namespace NAMESPACE logs POD --tail 100"),
+            look=(_EXPLAIN, _LEDGER, _POD_LOG),
             mend=(
                 "Restart the pod at a time of your choice: a full GPU does it at another.",
                 "Then find what grows, as for GpuMemoryLeak.",
@@ -171,7 +181,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "has a taint that it does not tolerate.",
             not_this="A new node has 15 minutes. A node whose GPUs the device plugin does not "
             "offer is none with GPUs.",
-            look=(_AGENTS, "kubectl describe node NODE", _AGENT_LOG),
+            look=(_AGENTS, line("kubectl", "describe", "node", "NODE"), _AGENT_LOG),
             mend=(
                 "Pending: the node has no room, or a taint; free it.",
                 "Crashing: see its log; `pulumi up` installs the extension again where it failed.",

@@ -50,6 +50,9 @@ PodMonitor or ServiceMonitor of API group `azmonitoring.coreos.com`. Azure's `cl
 cluster's name; where `cluster_alias` in the add-on's ConfigMap says otherwise, write the alias as
 `clusterLabel`.
 
+Lines of kubectl need a kubeconfig:
+`az aks get-credentials --name CLUSTER --resource-group GROUP`.
+
 | setting | alert | fires | after | severity | needs | |
 |---|---|---|--:|---|---|---|
 """

@@ -7,6 +7,7 @@ import pulumi
 
 from components.pyroscope_disk import CLAIM, DiskArgs
 from contract.agent import NAMESPACE
+from contract.lines import in_cluster
 from infra.deployed import Deployed, Own
 from infra.faults import ConfigurationError, Fault, shown
 from infra.settings import Disk, gibibytes
@@ -49,9 +50,12 @@ def _shrinks(wanted: Disk, now: str) -> Fault:
     )
 
 
+_DELETE = in_cluster(
+    "", "kubectl", "delete", "persistentvolumeclaim", CLAIM, "--namespace", NAMESPACE
+)
 _ANEW = (
-    "To start anew, on an empty disk: leave `storage` out, `pulumi up`, kubectl delete "
-    f"persistentvolumeclaim {CLAIM} --namespace {NAMESPACE}, and write the new disk"
+    f"To start anew, on an empty disk: leave `storage` out, `pulumi up`, {_DELETE} (NAME and "
+    "GROUP are the cluster's), and write the new disk"
 )
 
 

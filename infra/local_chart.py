@@ -12,11 +12,16 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from contract.compatibility import conflicts
+from contract.lines import line
 from infra.faults import ConfigurationError, Fault, shown
 from infra.settings import PyroscopeSettings
 
 _PATH = "gpuobs:pyroscope.chart.path"
 _DESCRIPTION = "Chart.yaml"
+_PULL = line(
+    *("helm", "pull", "oci://ghcr.io/grafana/helm-charts/pyroscope", "--version", "1.15.0"),
+    *("--untar", "--untardir", "charts"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,8 +59,7 @@ def local_chart(settings: PyroscopeSettings) -> LocalChart | None:
                     rule="a Helm chart: a folder with Chart.yaml, or a package made from one",
                     why=f"{error}. Helm would say so only after the GPU nodes are there.",
                     fix="write the path relative to the project's folder, e.g. charts/pyroscope "
-                    "(helm pull oci://ghcr.io/grafana/helm-charts/pyroscope --version 1.15.0 "
-                    "--untar --untardir charts)",
+                    f"({_PULL})",
                 )
             ]
         ) from None
@@ -72,7 +76,7 @@ def _faults(settings: PyroscopeSettings, path: str, chart: LocalChart) -> Iterat
             rule=f"a chart with what it depends on ({', '.join(chart.missing)}) in its folder "
             "`charts`",
             why="Helm refuses to install it.",
-            fix=f"helm dependency build {path}",
+            fix=line("helm", "dependency", "build", path),
         )
     if settings.allow_incompatible_server:
         return

@@ -6,10 +6,10 @@ description carries the observed revision.
 """
 
 import re
-import shlex
 from collections.abc import Sequence
 
 from contract.azure import PRIVATE_LINK_SERVICE, ResourceId
+from contract.lines import line
 from contract.messages.private_link import Approval, ApprovalRequest, OwnEndpoint
 from operations import connections as links
 from operations import managed_endpoint, own_connection
@@ -115,8 +115,8 @@ def matching_connection(
             f"{len(ours)} connections match the managed private endpoint "
             f"{request.endpoint_name}; none was approved.",
             why="; ".join(f"{one.name} from {one.endpoint_id}" for one in ours),
-            fix="reject the ones that are not this stack's: az network private-link-service "
-            "connection update --connection-status Rejected --ids <id>",
+            fix="reject the ones that are not this stack's: "
+            + "; ".join(_decide("Rejected", one) for one in ours),
         )
     if ours:
         return ours[0]
@@ -139,9 +139,16 @@ def _cannot_be_told_apart(
         f"{request.endpoint_name} or somebody else's, and was not approved.",
         why="it does not show this stack's request message, and another workspace's and endpoint's "
         f"names{example} could give the same id",
-        fix="if it is this stack's: az network private-link-service connection update "
-        f"--connection-status Approved --ids {shlex.quote(unclear[0].id)}; then run it again",
+        fix=f"if it is this stack's: {_decide('Approved', unclear[0])}; then run it again",
         transient=True,
+    )
+
+
+def _decide(status: str, connection: Connection) -> str:
+    """The line that approves or rejects a connection."""
+    return line(
+        *("az", "network", "private-link-service", "connection", "update"),
+        *("--connection-status", status, "--ids", connection.id),
     )
 
 
@@ -273,8 +280,7 @@ def _refreshed_endpoint(request: ApprovalRequest, session: Session, connection: 
             ExitCode.NOT_FOUND,
             f"state {status or 'unknown'}, "
             + ("no private address yet" if status == "Approved" else "Grafana not refreshed yet"),
-            fix=f'az rest --method post --url "{managed_endpoint.refresh_url(request)}"; '
-            "then run it again",
+            fix=f"{managed_endpoint.how_to_refresh(request)}; then run it again",
             transient=True,
         )
 

@@ -13,6 +13,7 @@ import httpx
 
 from contract.azure import GRAFANA, GRAFANA_API, grafana_scope
 from contract.json import Document, as_objects, is_list, is_object, parse
+from contract.lines import line, open_to_public_networks
 from operations.azure import CHECK_NETWORK, is_absent, parse_id, retry_after
 from operations.errors import ExitCode, OperationError
 from operations.session import Session
@@ -43,7 +44,11 @@ class Grafana:
                 ExitCode.BAD_REQUEST,
                 f"{endpoint!r} is not the https URL of a Grafana workspace.",
                 why="an access token must not be sent unencrypted",
-                fix="use the endpoint that `az grafana show --query properties.endpoint` prints",
+                fix="use the endpoint that this prints: "
+                + line(
+                    *("az", "resource", "show", "--ids", workspace_id or "ID"),
+                    *("--query", "properties.endpoint", "--output", "tsv"),
+                ),
             )
         self.endpoint = endpoint.rstrip("/")
         self.workspace_id = workspace_id
@@ -180,7 +185,7 @@ class Grafana:
                 "(publicNetworkAccess is Disabled).",
                 why=seen.sentence(),
                 fix="run this from inside the network of its private endpoint, or "
-                f"az grafana update --name {name} --public-network-access Enabled",
+                + open_to_public_networks(self.workspace_id),
             ) from seen
 
     def _workspace(self) -> Document:

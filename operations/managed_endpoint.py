@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from contract.azure import ARM_URL, GRAFANA, GRAFANA_API, ResourceId
+from contract.azure import GRAFANA, GRAFANA_API, ResourceId
 from contract.json import Document
+from contract.lines import delete_resource, line
 from contract.messages.private_link import ApprovalRequest
 from operations.azure import is_absent, parse_id
 from operations.clock import say
@@ -167,8 +168,7 @@ def how_to_replace(request: ApprovalRequest) -> str:
     """What a person does about an endpoint that cannot be approved any more."""
     return (
         "delete the endpoint, then let `pulumi up --refresh` make and approve a new one: "
-        f'az rest --method delete --url "{ARM_URL}{request.grafana_id}'
-        f'/managedPrivateEndpoints/{request.endpoint_name}?api-version={GRAFANA_API}"'
+        + delete_resource(_path(request), GRAFANA_API)
     )
 
 
@@ -185,6 +185,7 @@ def _path(request: ApprovalRequest) -> str:
     return f"{request.grafana_id}/managedPrivateEndpoints/{request.endpoint_name}"
 
 
-def refresh_url(request: ApprovalRequest) -> str:
-    """The URL at which a person refreshes by hand."""
-    return f"{ARM_URL}{request.grafana_id}/{_REFRESH}?api-version={GRAFANA_API}"
+def how_to_refresh(request: ApprovalRequest) -> str:
+    """The line by which a person refreshes by hand."""
+    path = f"{request.grafana_id}/{_REFRESH}?api-version={GRAFANA_API}"
+    return line("az", "rest", "--method", "post", "--url", path)

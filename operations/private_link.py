@@ -5,9 +5,8 @@ operations hold the program until Azure Resource Manager says that it is there, 
 controller deletes it with its Service, and cuts off whoever is connected, without asking.
 """
 
-import shlex
-
 from contract.azure import PRIVATE_LINK_SERVICE, ResourceId
+from contract.lines import in_cluster, line
 from contract.messages.private_link import (
     PrivateLinkRequest,
     ReadyPrivateLink,
@@ -148,8 +147,8 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
             f"(state {service.state or 'unknown'})",
             why="the AKS cloud controller removes it with its Service, and has not done so yet",
             fix=f"{_where_to_look(request)}; if that Service is gone, and the Private Link Service "
-            "is this stack's: az network private-link-service delete --ids "
-            f"{shlex.quote(resource.text)}",
+            "is this stack's: "
+            + line("az", "network", "private-link-service", "delete", "--ids", resource.text),
             transient=True,
         )
 
@@ -206,7 +205,9 @@ def _in_use(resource: ResourceId, others: list[Connection]) -> OperationError:
 
 
 def _where_to_look(request: PrivateLinkRequest) -> str:
+    words = ("kubectl", "describe", "service", "--namespace", request.namespace, request.release)
+    look = in_cluster("", *words)
     return (
-        f"kubectl describe service --namespace {request.namespace} {request.release} "
-        "(its events carry the cloud controller's own error)"
+        f"{look} (NAME and GROUP are the cluster's; the Service's events carry the cloud "
+        "controller's own error)"
     )

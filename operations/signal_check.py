@@ -23,6 +23,7 @@ from contract.azure import EXTENSION_API, Role
 from contract.compatibility import installed_conflict
 from contract.grafana import PROMETHEUS_TYPES, PYROSCOPE
 from contract.json import Document, as_list
+from contract.lines import assign_role, in_cluster
 from contract.messages.signal import Link, LinkReport, Signal, SignalRequest
 from operations.data_sources import ROLE
 from operations.errors import ExitCode, OperationError
@@ -38,8 +39,6 @@ _RUN_A_WORKLOAD = (
     "run (or restart) a GPU workload: only allocations made while the agent runs are recorded, and "
     "a server that took its memory before shows nothing"
 )
-_CHECK_AGENT = f"kubectl get pods --namespace {NAMESPACE} --selector {POD_SELECTOR}"
-
 _COLLECT = (
     "azureMonitor.enabled of the extension, and the cluster's data collection rule association"
 )
@@ -171,7 +170,7 @@ class _Chain:
         raise BrokenLinkError(
             Link.METRICS,
             saw,
-            f"{_RUN_A_WORKLOAD}; then check the agent ({_CHECK_AGENT}), "
+            f"{_RUN_A_WORKLOAD}; then check the agent ({self._pods(POD_SELECTOR)}), "
             + (_SCRAPE if self._request.own_prometheus else _COLLECT),
         )
 
@@ -204,8 +203,8 @@ class _Chain:
                 Link.PROFILE_TYPE,
                 f"no profile type {SAMPLE_TYPE}:{SAMPLE_UNIT} in the last {self._minutes} min; "
                 f"present: {present or 'none'}",
-                f"{_RUN_A_WORKLOAD}; then check the agent ({_CHECK_AGENT}, and its log for "
-                "'produced zero addresses' and 'invalid metric name')",
+                f"{_RUN_A_WORKLOAD}; then check the agent ({self._pods(POD_SELECTOR)}, and its log "
+                "for 'produced zero addresses' and 'invalid metric name')",
             )
         totals = {one: self._total(uid, one) for one in ids}
         self.profile_type = max(totals, key=lambda one: totals[one])
@@ -315,10 +314,15 @@ class _Chain:
                 Link.PYROSCOPE_ANSWER,
                 error.sentence(),
                 "check the private endpoint (its state and address: pulumi stack output "
-                "privateEndpoint; pulumi up --refresh repairs it) and the server: kubectl get pods "
-                f"--namespace {NAMESPACE}",
+                "privateEndpoint; pulumi up --refresh repairs it) and the server: " + self._pods(),
             ) from error
         return Document.parse(response.content)
+
+    def _pods(self, selector: str = "") -> str:
+        """The line that shows the pods of our namespace, or those that ``selector`` selects."""
+        chosen = ("--selector", selector) if selector else ()
+        words = ("kubectl", "get", "pods", "--namespace", NAMESPACE, *chosen)
+        return in_cluster(self._request.cluster_id, *words)
 
     def _total(self, uid: str, profile_type: str) -> int:
         body: dict[str, object] = {
@@ -338,11 +342,15 @@ def _holds(link: Link, saw: str) -> LinkReport:
 def _prometheus_fix(status: int, problem: str) -> str:
     reader = Role.MONITORING_DATA_READER.role_name
     if status in (401, 403) or re.search(r"\b(401|403)\b|unauthorized|forbidden", problem, re.I):
+        assign = assign_role(
+            role=reader,
+            assignee="PRINCIPAL-ID-OF-GRAFANA",
+            kind="ServicePrincipal",
+            scope="ID-OF-THE-AZURE-MONITOR-WORKSPACE",
+        )
         return (
             f"Grafana's identity needs the role {reader!r} on the Azure Monitor workspace "
-            f"(minutes to take effect): az role assignment create --role {reader!r} "
-            "--assignee-object-id <principal id of the Grafana workspace> "
-            "--assignee-principal-type ServicePrincipal --scope <id of the Azure Monitor workspace>"
+            f"(minutes to take effect): {assign}"
         )
     return "check the URL of the source and whether Grafana can reach it"
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from contract.azure import NOT_REGISTERED, is_at_rest
+from contract.lines import line, register_provider
 from contract.messages.survey import (
     ClusterFacts,
     GrafanaFacts,
@@ -227,10 +228,10 @@ def _action_groups(survey: Survey) -> Iterator[Finding]:
         place = Place(f"gpuobs:alerts.actionGroups[{number}]", "action group", group.id)
         yield from check_presence(place, group.presence, group.detail, survey)
         if group.presence is Presence.FOUND and not group.enabled:
-            yield (
-                f"Action group {place.name} is disabled, so the alerts tell nobody: az monitor "
-                f"action-group update {place.options} --set enabled=true"
+            enable = line(
+                "az", "monitor", "action-group", "update", *place.options, "--set", "enabled=true"
             )
+            yield f"Action group {place.name} is disabled, so the alerts tell nobody: {enable}"
 
 
 # --- the subscription, the caller, the group ---------------------------------------------------
@@ -249,12 +250,13 @@ def _no_answer(problem: str) -> Fault:
 def _identity(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     provider, caller = request.provider_object_id.lower(), survey.caller_object_id.lower()
     if provider and caller and provider != caller:
+        subscription = _subscription(survey, request)
+        choose = line("az", "account", "set", "--subscription", subscription)
         yield (
             f"The Azure provider works as {request.provider_object_id}, the program's own steps as "
             f"{survey.caller_object_id}: both need the rights. They are the same where the "
             "ARM_* variables name the identity; with `az login`, where one account is signed in "
-            f"for subscription {_subscription(survey, request)}: az account set --subscription "
-            f"{_subscription(survey, request)}"
+            f"for subscription {subscription}: {choose}"
         )
 
 
@@ -283,8 +285,7 @@ def _registrations(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     subscription = _subscription(survey, request)
     if survey.unregistered:
         lines = "; ".join(
-            f"az provider register --namespace {namespace} --subscription {subscription} --wait"
-            for namespace in survey.unregistered
+            register_provider(namespace, subscription) for namespace in survey.unregistered
         )
         yield Fault(
             path=f"subscription {subscription}",
@@ -302,12 +303,15 @@ def _resource_group(
         return
     path = f"gpuobs:azure.resourceGroup (group {name})"
     if survey.resource_group is Presence.ABSENT:
+        create = line(
+            *("az", "group", "create", "--name", name),
+            *("--location", "REGION", "--subscription", subscription),
+        )
         yield Fault(
             path=path,
             rule=f"must exist in subscription {subscription}; it does not",
             why="the stack's own resources are created in it.",
-            fix="write `create: true` beside its name, or: az group create --name "
-            f"{name} --location REGION --subscription {subscription}",
+            fix=f"write `create: true` beside its name, or: {create}",
         )
     elif survey.resource_group is Presence.FORBIDDEN:
         yield Fault(

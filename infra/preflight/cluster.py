@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from contract.agent import NAMESPACE
 from contract.choices import ClusterCredentials
+from contract.lines import line, pools_of
 from contract.messages.survey import ClusterFacts, Survey
 from infra.faults import Fault
 from infra.preflight.finding import Finding, Place
@@ -20,7 +21,7 @@ def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> It
         yield place.fault(
             rule="must be running; it is stopped",
             why="a stopped cluster accepts no pool, no extension and no release.",
-            fix=f"az aks start {place.options}",
+            fix=line("az", "aks", "start", *place.options),
         )
     elif cluster.provisioning_state == "Deleting":
         yield place.fault(
@@ -32,12 +33,15 @@ def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> It
         yield place.fault(
             rule=f"must have no operation in progress; it is {cluster.provisioning_state}",
             why="AKS refuses a change while another one is in progress.",
-            fix=f"wait for it (az aks wait --updated {place.options}), then run it again",
+            fix="wait for it, then run it again: "
+            + line("az", "aks", "wait", "--updated", *place.options),
         )
     elif cluster.provisioning_state in ("Failed", "Canceled"):
+        # Without an option that changes something az asks a question; `--yes` answers it.
+        repeat = line("az", "aks", "update", *place.options, "--yes")
         yield (
             f"The last change of cluster {place.name} ended as {cluster.provisioning_state}; where "
-            f"AKS refuses another one, `az aks update {place.options}` repeats it."
+            f"AKS refuses another one, this repeats it: {repeat}"
         )
     if settings.cluster.existing is not None:
         yield from _check_existing(settings, place, cluster)
@@ -48,24 +52,29 @@ def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> It
 def _check_created(created: NewCluster, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
     """What of a cluster that this stack made counts only when it is made, or cannot go back."""
     wanted = created.system_pool
-    pool_options = f"--cluster-name {place.name} --resource-group {place.resource_group} "
-    pool_options += f"--subscription {place.subscription}"
+    of_cluster = pools_of(place.id)
     pool = system_pool(cluster.pools)
     if pool is not None and pool.max_count is None and pool.count != wanted.count:
+        scale = line(
+            *("az", "aks", "nodepool", "scale", *of_cluster),
+            *("--name", pool.name, "--node-count", str(wanted.count)),
+        )
         yield (
             f"The system pool of cluster {place.name} has {pool.count} nodes and "
             f"gpuobs:cluster.create.systemPool.count says {wanted.count}, which counts only when "
-            f"the cluster is made. To change it: az aks nodepool scale {pool_options} --name "
-            f"{pool.name} --node-count {wanted.count}"
+            f"the cluster is made. To change it: {scale}"
         )
     if pool is not None and pool.vm_size.lower() not in ("", wanted.vm_size.lower()):
+        add = line(
+            *("az", "aks", "nodepool", "add", *of_cluster, "--mode", "System"),
+            *("--node-vm-size", wanted.vm_size, "--name", "NAME"),
+        )
+        delete = line("az", "aks", "nodepool", "delete", *of_cluster, "--name", pool.name)
         yield (
             f"The system pool of cluster {place.name} has nodes of size {pool.vm_size} and "
             f"gpuobs:cluster.create.systemPool.vmSize says {wanted.vm_size}, which counts only "
             "when the cluster is made: AKS changes the size of no pool. To change it, add another "
-            f"one (az aks nodepool add {pool_options} --mode System --node-vm-size "
-            f"{wanted.vm_size} --name NAME) and delete this one (az aks nodepool delete "
-            f"{pool_options} --name {pool.name})"
+            f"one ({add}) and delete this one ({delete})"
         )
     if is_newer(cluster.kubernetes_version, created.kubernetes_version):
         yield (
@@ -91,7 +100,7 @@ def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> 
         yield place.fault(
             rule="needs a managed identity; it has a service principal",
             why="cluster extensions, the agent among them, do not install without one.",
-            fix=f"az aks update --enable-managed-identity {place.options}",
+            fix=line("az", "aks", "update", "--enable-managed-identity", *place.options, "--yes"),
         )
     if settings.cluster.credentials is ClusterCredentials.ADMIN and cluster.local_accounts_disabled:
         yield place.fault(
@@ -100,19 +109,23 @@ def _check_existing(settings: Settings, place: Place, cluster: ClusterFacts) -> 
             fix="write `credentials: user`: it works with Entra ID and needs no kubelogin",
         )
     if not cluster.untainted_pools and not settings.pyroscope.tolerations:
+        add = line("az", "aks", "nodepool", "add", *pools_of(place.id), "--name", "user1")
         yield place.fault(
             rule="needs a Linux pool without NoSchedule or NoExecute taints; there is none",
             why="Pyroscope tolerates no taint: its pod would stay pending, and the release wait "
             "until it times out.",
-            fix="add one: az aks nodepool add --cluster-name "
-            f"{place.name} --resource-group {place.resource_group} --subscription "
-            f"{place.subscription} --name user1, or write gpuobs:pyroscope.tolerations",
+            fix=f"add one ({add}), or write gpuobs:pyroscope.tolerations",
         )
     if cluster.sku.lower() == "automatic":
+        # `--excluded-ns` would replace the owner's list.
+        exclude = line(
+            *("az", "aks", "safeguards", "update", *place.options),
+            *("--add", "properties.excludedNamespaces", NAMESPACE),
+        )
         yield (
             f"Cluster {place.name} is an AKS Automatic one, whose deployment safeguards refuse the "
-            f"agent's privileged pods unless namespace `{NAMESPACE}` is excluded: az aks "
-            f"safeguards update {place.options} --excluded-ns {NAMESPACE}"
+            f"agent's privileged pods unless namespace `{NAMESPACE}` is excluded: "
+            f"{exclude}"
         )
     if cluster.private_api_server:
         yield (
@@ -128,8 +141,8 @@ def check_metrics(
     """The metrics add-on of an existing cluster, which Pulumi cannot switch on there."""
     if cluster.metrics_enabled:
         return
-    workspace = f" --azure-monitor-workspace-resource-id {workspace_id}" if workspace_id else ""
-    enable = f"az aks update --enable-azure-monitor-metrics {place.options}{workspace}"
+    to = ("--azure-monitor-workspace-resource-id", workspace_id) if workspace_id else ()
+    enable = line("az", "aks", "update", "--enable-azure-monitor-metrics", *place.options, *to)
     asked = settings.prometheus.azure_monitor_workspace
     if settings.inspektor_gadget.azure_monitor is AzureMonitorMetrics.ON:
         yield place.fault(

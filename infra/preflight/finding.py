@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from contract.azure import Role
 from contract.choices import PrincipalType
+from contract.lines import assign_role, named
 from infra.faults import Fault
 
 Finding = Fault | str
@@ -40,12 +41,9 @@ class Place:
         return self.id.split("/")[6]
 
     @property
-    def options(self) -> str:
+    def options(self) -> tuple[str, ...]:
         """The options that name it to ``az``."""
-        return (
-            f"--name {self.name} --resource-group {self.resource_group} "
-            f"--subscription {self.subscription}"
-        )
+        return named(self.id)
 
     def __str__(self) -> str:
         """The setting and the resource."""
@@ -58,7 +56,4 @@ class Place:
 
 def role_assignment(*, assignee: str, kind: PrincipalType, role: Role, scope: str) -> str:
     """The ``az`` line that gives a role."""
-    return (
-        f'az role assignment create --role "{role.role_name}" --assignee-object-id {assignee} '
-        f"--assignee-principal-type {kind} --scope {scope}"
-    )
+    return assign_role(role=role.role_name, assignee=assignee, kind=kind, scope=scope)

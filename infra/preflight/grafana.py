@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator
 
 from contract.azure import Role
 from contract.choices import PrincipalType
+from contract.lines import line, open_to_public_networks
 from contract.messages.survey import GrafanaFacts, Survey, SurveyRequest
 from infra.deployed import Own
 from infra.preflight.caller import caller_of
@@ -24,7 +25,8 @@ def check_grafana(settings: Settings, place: Place, grafana: GrafanaFacts) -> It
         yield place.fault(
             rule=f"must be ready; it is {state}",
             why="Azure allows one operation on a workspace at a time.",
-            fix=f"wait for it (az resource wait --updated --ids {place.id}), then run it again",
+            fix="wait for it, then run it again: "
+            + line("az", "resource", "wait", "--updated", "--ids", place.id),
         )
     asked = settings.grafana.create
     live = _major(grafana)
@@ -54,7 +56,7 @@ def _check_existing(
             rule=f"must be of tier Standard; it is {grafana.sku}",
             why="other tiers have no managed private endpoints, so Grafana could not reach "
             "Pyroscope.",
-            fix=f"az resource update --ids {place.id} --set sku.name=Standard",
+            fix=line("az", "resource", "update", "--ids", place.id, "--set", "sku.name=Standard"),
         )
     if (
         grafana.public_network_access.lower() == "disabled"
@@ -66,12 +68,12 @@ def _check_existing(
             why="data sources and dashboard are put there over its URL, which answers only inside "
             "networks with a private endpoint to it.",
             fix="run this inside such a network and write gpuobs:grafana.existing.privateAccess: "
-            f"true, or: az resource update --ids {place.id} --set "
-            "properties.publicNetworkAccess=Enabled",
+            f"true, or: {open_to_public_networks(place.id)}",
         )
-    upgrade = (
-        f"az resource update --ids {place.id} --set properties.grafanaMajorVersion=12 "
-        "--force-string"  # else the Azure CLI sends a number, and Grafana wants a text
+    upgrade = line(
+        *("az", "resource", "update", "--ids", place.id),
+        *("--set", "properties.grafanaMajorVersion=12"),
+        "--force-string",  # else the Azure CLI sends a number, and Grafana wants a text
     )
     if live is not None and live < OLDEST_MAJOR_VERSION:
         yield place.fault(

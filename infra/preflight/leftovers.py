@@ -6,7 +6,6 @@ taken over. What is in this stack's own state is never in its way, nor what carr
 this stack gives: that is from a run that was killed, and Pulumi says so.
 """
 
-import shlex
 from collections.abc import Container, Iterator
 
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
@@ -17,6 +16,7 @@ from contract.azure import (
     PRIVATE_LINK_SERVICE,
     group_id,
 )
+from contract.lines import delete_resource, in_cluster
 from contract.messages.survey import EndpointFacts, Presence, Survey, SurveyRequest
 from infra.deployed import Own
 from infra.faults import Fault
@@ -61,7 +61,7 @@ def _endpoint(endpoint: EndpointFacts, rule: str) -> Fault:
         path=f"managed private endpoint {endpoint.name} of Grafana",
         rule=rule,
         why="Grafana needs one endpoint to Pyroscope, and this stack makes and approves its own.",
-        fix=f"delete it first: az resource delete --ids {endpoint.id} --api-version {GRAFANA_API}",
+        fix=f"delete it first: {delete_resource(endpoint.id, GRAFANA_API)}",
     )
 
 
@@ -78,7 +78,7 @@ def _release(
         rule="is there already" + (f", with the Private Link Service {link}" if link else ""),
         why="the agent sends to one Service of that name; Helm refuses a second release of it.",
         fix="remove it after its endpoint (its profiles go with it): "
-        + in_cluster(cluster, f"helm uninstall {PYROSCOPE_SERVICE} --namespace {NAMESPACE}"),
+        + in_cluster(cluster.id, "helm", "uninstall", PYROSCOPE_SERVICE, "--namespace", NAMESPACE),
     )
 
 
@@ -90,8 +90,8 @@ def _extension(survey: Survey, cluster: Place, deployed: Container[str]) -> Iter
             rule="is installed already, by hand or from another stack",
             why="a cluster has one extension of the agent's type, and Azure's provider does not "
             "create what exists.",
-            fix="delete it; this stack installs it again: az resource delete --ids "
-            f"{found.id} --api-version {EXTENSION_API}",
+            fix="delete it; this stack installs it again: "
+            + delete_resource(found.id, EXTENSION_API),
         )
     elif found.provisioning_state == "Failed" and Own.EXTENSION in deployed:
         said = f": {found.message}" if found.message else ""
@@ -105,7 +105,7 @@ def _extension(survey: Survey, cluster: Place, deployed: Container[str]) -> Iter
             rule="is installed without the extension",
             why="the extension's install fails on the objects that are there.",
             fix="remove it with the program that installed it (kubectl gadget undeploy), or: "
-            + in_cluster(cluster, f"kubectl delete namespace {NAMESPACE}"),
+            + in_cluster(cluster.id, "kubectl", "delete", "namespace", NAMESPACE),
         )
 
 
@@ -124,7 +124,7 @@ def _namespace(
         why="this stack would delete it at its end, with whatever somebody else has in it.",
         fix="take it over as it is, so that it stays at the end: write gpuobs:cluster: "
         "{ createNamespace: false }; or delete it after release and extension: "
-        + in_cluster(cluster, f"kubectl delete namespace {NAMESPACE}"),
+        + in_cluster(cluster.id, "kubectl", "delete", "namespace", NAMESPACE),
     )
 
 
@@ -142,11 +142,5 @@ def _gpu_pool(
             "exists.",
             fix="use the one that is there: write gpuobs:gpuPool: { enabled: false }; or choose "
             "another name; or, if an interrupted run of this stack has left it, delete it: "
-            f"az resource delete --ids {cluster.id}/agentPools/{pool.name} "
-            f"--api-version {MANAGED_CLUSTER_API}",
+            + delete_resource(f"{cluster.id}/agentPools/{pool.name}", MANAGED_CLUSTER_API),
         )
-
-
-def in_cluster(cluster: Place, command: str) -> str:
-    """The line that runs ``command`` in the cluster, without kubectl or Helm on this machine."""
-    return f"az aks command invoke {cluster.options} --command {shlex.quote(command)}"

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from contract.azure import NOT_REGISTERED
+from contract.lines import line, register_provider, show_resource
 from contract.messages.survey import Presence, Survey, SurveyRequest
 from infra.faults import Fault
 from infra.preflight.finding import Finding, Place
@@ -34,8 +35,9 @@ def check_tokens(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
         path=f"subscription {subscription}",
         rule="Azure must accept the token of this machine; it does not",
         why=f"nothing could be looked up.{_said(detail)}",
-        fix="sign in to the tenant of the subscription: az login --tenant "
-        f"{match[1] if match else 'TENANT'}, or set ARM_TENANT_ID to it",
+        fix="sign in to the tenant of the subscription: "
+        f"{line('az', 'login', '--tenant', match[1] if match else 'TENANT')}, or set ARM_TENANT_ID "
+        "to it",
     )
 
 
@@ -44,11 +46,14 @@ def check_presence(
 ) -> Iterator[Finding]:
     """What to say where a lookup did not find the thing; each case needs its own fix."""
     if presence is Presence.ABSENT:
+        similar = line(
+            *("az", "resource", "list", "--name", place.name),
+            *("--subscription", place.subscription, "--output", "table"),
+        )
         yield place.fault(
             rule=f"must exist in subscription {place.subscription}; it does not",
             why=f"everything else builds on it.{_said(detail)}",
-            fix="check name, resource group and gpuobs:azure.subscriptionId against: az resource "
-            f"list --name {place.name} --subscription {place.subscription} --output table",
+            fix=f"check name, resource group and gpuobs:azure.subscriptionId against: {similar}",
         )
     elif presence is Presence.FORBIDDEN:
         yield place.fault(
@@ -75,8 +80,7 @@ def check_presence(
         yield place.fault(
             rule=f"needs the resource provider {place.provider} registered",
             why=f"Azure refuses its resources with {NOT_REGISTERED}.{_said(detail)}",
-            fix=f"az provider register --namespace {place.provider} --subscription "
-            f"{place.subscription} --wait",
+            fix=register_provider(place.provider, place.subscription),
         )
     elif presence is Presence.REFUSED:
         yield place.fault(
@@ -99,7 +103,7 @@ def check_complete(place: Place, **facts: str) -> Iterator[Finding]:
         yield place.fault(
             rule=f"Azure must state its {' and '.join(missing)}; the answer has none",
             why="the stack passes it on, and would pass on an empty one.",
-            fix=f"wait until it is made, and compare: az resource show --ids {place.id}",
+            fix=f"wait until it is made, and compare: {show_resource(place.id)}",
         )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Container, Iterator
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.azure import Role, group_id
 from contract.choices import PrincipalType
+from contract.lines import line
 from contract.messages.survey import Presence, Survey, SurveyRequest
 from infra.deployed import EVERYTHING, Own
 from infra.faults import Fault
@@ -61,8 +62,10 @@ def check_network(settings: Settings, place: Place, survey: Survey) -> Iterator[
             "addresses (backendPoolType nodeIP)",
             why="Azure makes no Private Link Service in front of those, so Grafana would not reach "
             "the profiles.",
-            fix=f"az aks update {place.options} "
-            "--load-balancer-backend-pool-type nodeIPConfiguration",
+            fix=line(
+                *("az", "aks", "update", *place.options),
+                *("--load-balancer-backend-pool-type", "nodeIPConfiguration"),
+            ),
         )
     yield from _check_subnet(settings, place, survey)
 
@@ -71,13 +74,16 @@ def _check_subnet(settings: Settings, place: Place, survey: Survey) -> Iterator[
     subnet, identity = survey.link_subnet, survey.cluster.principal_id
     name = subnet.id.rsplit("/", 1)[-1]
     if subnet.presence is Presence.ABSENT:
+        _, _, subscription, _, group, *_, network, _, _ = subnet.id.split("/")
+        others = line(
+            *("az", "network", "vnet", "subnet", "list", "--vnet-name", network),
+            *("--resource-group", group, "--subscription", subscription, "--output", "table"),
+        )
         yield Fault(
             path=f"{_LINK}.subnet" if settings.pyroscope.private_link.subnet else str(place),
             rule=f"the subnet {name} must exist in the network of the cluster's nodes",
             why="the AKS cloud controller makes no private link without it.",
-            fix=f"write one of: az network vnet subnet list --vnet-name {subnet.id.split('/')[-3]} "
-            f"--resource-group {subnet.id.split('/')[4]} --subscription {subnet.id.split('/')[2]} "
-            "--output table",
+            fix=f"write one of: {others}",
         )
     if subnet.presence is not Presence.FOUND or not subnet.missing:
         return

@@ -18,8 +18,8 @@ ArmId = Annotated[
         pattern=rf"/subscriptions/{GUID}/resourceGroups/[^/]+/providers/[^/]+/[^/]+/[^/]+",
         rule="an ARM id: /subscriptions/GUID/resourceGroups/GROUP/providers/TYPE/NAME",
         why="Azure knows no resource by anything else.",
-        fix="write what `az resource show --query id --output tsv` prints, or name and "
-        "resourceGroup in place of it",
+        fix="write what `az resource list --name NAME --query '[].id' --output tsv` prints, or "
+        "name and resourceGroup in place of it",
     ),
 ]
 

@@ -27,7 +27,9 @@ PrincipalId = Annotated[
         pattern=GUID,
         rule="the object id (a GUID) of a user, group or service principal",
         why="a role assignment to anything else is refused with PrincipalNotFound.",
-        fix="write what `az ad group show --group NAME --query id` (or user, sp) prints",
+        fix="write what `az ad group show --group NAME --query id --output tsv` prints; for a user "
+        "or a service principal `az ad user show --id NAME --query id --output tsv`, or `az ad sp "
+        "show --id APPLICATION-ID --query id --output tsv`",
     ),
 ]
 Location = Annotated[
@@ -37,7 +39,7 @@ Location = Annotated[
         rule="a region's name: lower-case letters and digits, no spaces",
         why="a display name such as `West Europe` differs from what Azure answers, which shows as "
         "a change at every update.",
-        fix="write a name from `az account list-locations --query [].name`, e.g. westeurope",
+        fix="write a name from `az account list-locations --query '[].name'`, e.g. westeurope",
     ),
 ]
 ResourceGroupName = Annotated[
@@ -56,7 +58,8 @@ SubnetId = Annotated[
         r"/virtualNetworks/[^/]+/subnets/[^/]+",
         rule="a subnet's ARM id: /subscriptions/.../virtualNetworks/NAME/subnets/NAME",
         why="AKS refuses the pool.",
-        fix="write what `az network vnet subnet show --query id --output tsv ...` prints",
+        fix="write what `az network vnet subnet list --vnet-name NAME --resource-group GROUP "
+        "--query '[].id' --output tsv` prints",
     ),
 ]
 SubnetName = Annotated[
@@ -96,7 +99,7 @@ VmSize = Annotated[
         pattern=r"Standard_[A-Z][A-Za-z0-9_-]*",
         rule="a VM size as Azure spells it: Standard_...",
         why="an unknown size is refused, another spelling shows as a change at every update.",
-        fix="write one of `az vm list-skus --location REGION --query [].name`",
+        fix="write one of `az vm list-skus --location REGION --query '[].name'`",
     ),
 ]
 GpuVmSize = Annotated[

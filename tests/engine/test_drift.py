@@ -215,7 +215,7 @@ def test_a_rejected_connection_is_an_error_that_says_how_to_make_another(refused
     assert outcome.status != 0
     assert "is Rejected" in outcome.output
     assert "'not in my network'" in outcome.output
-    assert "az rest --method delete" in outcome.output
+    assert "az resource delete --ids" in outcome.output
     assert "pulumi up --refresh" in outcome.output
 
 

@@ -36,6 +36,9 @@ one.
 
 Neither `scripts/test` nor `scripts/check` ever calls Azure. They run the same checks against the
 simulated one, each also where its assumption is false.
+
+Lines of kubectl need a kubeconfig:
+`az aks get-credentials --name CLUSTER --resource-group GROUP`.
 """
 
 _WHEN: Final = {

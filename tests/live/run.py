@@ -6,6 +6,7 @@ from typing import Final
 
 import httpx
 
+from contract.lines import line
 from tests.live.azure import CheckError
 from tests.live.check import Check, Phase, Result, Verdict, unknown
 from tests.live.checks import CHECKS
@@ -153,10 +154,11 @@ def remove_group(world: World) -> None:
 def left_behind(world: World) -> str:
     """What to type to remove what a run has left."""
     options = world.options
-    return (
-        f"the resource group {options.resource_group} may be left: az group delete --name "
-        f"{options.resource_group} --subscription {options.subscription}"
+    delete = line(
+        *("az", "group", "delete", "--name", options.resource_group),
+        *("--subscription", options.subscription, "--yes"),
     )
+    return f"the resource group {options.resource_group} may be left: {delete}"
 
 
 def _why_not_run(check: Check, world: World, record: Record) -> str:

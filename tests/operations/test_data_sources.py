@@ -305,7 +305,13 @@ def test_a_grafana_without_public_access_is_named_at_once_instead_of_waiting_for
     )
     result = operations(verb, request)
     assert result.exit_code == ExitCode.FORBIDDEN
-    assert_says(result.stderr, ["publicNetworkAccess is Disabled", "--public-network-access"])
+    assert_says(
+        result.stderr,
+        [
+            "publicNetworkAccess is Disabled",
+            f"--ids {GRAFANA_ID} --set properties.publicNetworkAccess=Enabled",
+        ],
+    )
     assert "waiting" not in result.stderr
 
 

@@ -65,7 +65,7 @@ def test_an_install_that_was_cut_off_is_named_with_the_line_that_removes_its_rec
 
     assert "cannot re-use a name that is still in use" in said
     assert (
-        "az aks command invoke --resource-group rg-dev --name aks-dev --subscription "
+        "az aks command invoke --name aks-dev --resource-group rg-dev --subscription "
         f"{answers.SUBSCRIPTION} --command 'kubectl delete secret --namespace gadget --selector "
         "owner=helm,name=pyroscope'"
     ) in said

@@ -470,7 +470,7 @@ def test_a_cluster_under_change_is_reported(state: str) -> None:
 def test_a_cluster_whose_last_change_failed_is_warned_of() -> None:
     (warning,) = checked(with_cluster(provisioning_state="Failed")).warnings
 
-    assert f"az aks update {AKS_DEV}" in warning
+    assert f"az aks update {AKS_DEV} --yes" in warning, "without it az asks a question"
 
 
 def test_a_cluster_with_a_service_principal_is_refused() -> None:
@@ -499,7 +499,8 @@ def test_safeguards_of_an_automatic_cluster_are_warned_of() -> None:
     without = settings(WITH_METRICS, gpuPool={"devicePlugin": False})
     (warning,) = checked(with_cluster(sku="Automatic"), without).warnings
 
-    assert "--excluded-ns gadget" in warning
+    assert "--add properties.excludedNamespaces gadget" in warning
+    assert "--excluded-ns" not in warning, "it would replace the owner's list"
 
 
 def test_a_device_plugin_that_an_automatic_cluster_denies_is_found_before() -> None:
@@ -548,7 +549,7 @@ def test_a_private_link_in_a_group_of_ones_own_needs_rights_for_the_cluster() ->
 
     (warning,) = checked(GOOD, wanted).warnings
     assert (
-        'az role assignment create --role "Network Contributor" '
+        "az role assignment create --role 'Network Contributor' "
         f"--assignee-object-id {CLUSTER_PRINCIPAL} --assignee-principal-type ServicePrincipal "
         f"--scope /subscriptions/{SUBSCRIPTION}/resourceGroups/rg-links"
     ) in warning
@@ -558,7 +559,7 @@ def test_whoever_may_not_approve_sees_the_role_and_its_scope() -> None:
     text = fault(with_facts(may_approve=False))
 
     assert (
-        f'az role assignment create --role "Network Contributor" --assignee-object-id {CALLER} '
+        f"az role assignment create --role 'Network Contributor' --assignee-object-id {CALLER} "
         f"--assignee-principal-type User --scope /subscriptions/{SUBSCRIPTION}/resourceGroups/"
         "MC_rg-dev_aks-dev_westeurope"
     ) in text
@@ -647,7 +648,7 @@ def test_a_subnet_that_the_clusters_identity_may_not_use_is_found_before() -> No
     text = fault(with_subnet(missing=(JOIN,), certain=True))
     assert f"use subnet nodes: {JOIN}" in text
     assert (
-        f'--role "Network Contributor" --assignee-object-id {CLUSTER_PRINCIPAL} '
+        f"--role 'Network Contributor' --assignee-object-id {CLUSTER_PRINCIPAL} "
         f"--assignee-principal-type ServicePrincipal --scope {SUBNET_ID}"
     ) in text
     assert not faults(with_subnet(certain=True))
@@ -789,7 +790,7 @@ def test_a_caller_without_grafanas_role_sees_the_line_that_gives_it() -> None:
     text = fault(with_grafana(caller_may_admin=False))
 
     assert (
-        f'az role assignment create --role "Grafana Admin" --assignee-object-id {CALLER} '
+        f"az role assignment create --role 'Grafana Admin' --assignee-object-id {CALLER} "
         f"--assignee-principal-type User --scope {GRAFANA_ID}"
     ) in text
 
@@ -815,7 +816,7 @@ def test_grafana_must_be_allowed_to_read_an_existing_workspace(
     assert len(found) == reported
     for text in found:
         assert (
-            'az role assignment create --role "Monitoring Data Reader" '
+            "az role assignment create --role 'Monitoring Data Reader' "
             f"--assignee-object-id {GRAFANA_PRINCIPAL} --assignee-principal-type ServicePrincipal "
             f"--scope {WORKSPACE_ID}"
         ) in text

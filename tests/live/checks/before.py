@@ -41,8 +41,8 @@ def one_identity(world: World) -> Verdict:
     "included, for users, service principals and managed identities alike",
     otherwise="an error or no right to read them: nothing is concluded. A right that comes from a "
     "*custom* role only is not recognised: give the built-in role that the message names",
-    by_hand="compare with `az role assignment list --assignee <id> --include-inherited "
-    "--include-groups --scope <scope>`",
+    by_hand="compare with `az role assignment list --assignee ID --include-inherited "
+    "--include-groups --scope SCOPE`",
 )
 def role_assignments(world: World) -> Verdict:
     """What is assigned to the caller directly is among what the filter finds."""

@@ -42,7 +42,8 @@ def _empty_pool(world: World, name: str, fields: JsonObject) -> str:
     assumption="An update of a cluster made here, with its one inline pool, leaves the other pools "
     "alone (pulumi-azure-native 1686)",
     otherwise="the pool would be gone from Azure and come back with `pulumi up --refresh`",
-    by_hand="change a tag of a sandbox; `az aks nodepool list`",
+    by_hand="change a tag of a sandbox; `az aks nodepool list --cluster-name CLUSTER "
+    "--resource-group GROUP`",
 )
 def cluster_update(world: World) -> Verdict:
     """Adds a pool without nodes, changes a tag of the cluster with ``pulumi up``, looks again."""
@@ -65,7 +66,8 @@ def cluster_update(world: World) -> Verdict:
     assumption="An update of a cluster made here whose system pool somebody gave to the autoscaler "
     "names no pool, and leaves all as they are (AKS 2495)",
     otherwise="AKS refuses the update and says why; take the pool back from the autoscaler: "
-    "`az aks nodepool update --disable-cluster-autoscaler`",
+    "`az aks nodepool update --cluster-name CLUSTER --resource-group GROUP --name POOL "
+    "--disable-cluster-autoscaler`",
     by_hand="in a sandbox: enable the autoscaler on pool `system`, change a tag, `pulumi up`",
 )
 def cluster_update_without_list(world: World) -> Verdict:
@@ -94,7 +96,8 @@ def cluster_update_without_list(world: World) -> Verdict:
     assumption="With the autoscaler on, AKS takes another number of nodes than the pool has for "
     "scaling by hand and refuses it (AKS 1627, terraform-provider-azurerm 4543)",
     otherwise="nothing to do: the present number is sent",
-    by_hand="`az rest --method put` of an autoscaled pool with another `count`",
+    by_hand="an autoscaled pool, as `az rest --method get --url "
+    "'CLUSTER-ID/agentPools/POOL?api-version=2025-07-01'` shows it, put there with another `count`",
 )
 def autoscaled_pool(world: World) -> Verdict:
     """Makes an autoscaled pool without nodes, and asks for one."""
@@ -118,7 +121,8 @@ def autoscaled_pool(world: World) -> Verdict:
     assumption=f"Azure gives every Spot pool the taint `{_SPOT}=spot:NoSchedule` and the label "
     f"`{_SPOT}: spot`, which this program declares too",
     otherwise="a diff at the second `up` names the property",
-    by_hand="`az aks nodepool show --query '[nodeTaints, nodeLabels]'` of a Spot pool",
+    by_hand="`az aks nodepool show --cluster-name CLUSTER --resource-group GROUP --name POOL "
+    "--query '[nodeTaints, nodeLabels]'` of a Spot pool",
 )
 def spot_pool(world: World) -> Verdict:
     """Makes a Spot pool without nodes and without that taint, and reads it back."""
@@ -202,7 +206,8 @@ def metrics_arrive(world: World) -> Verdict:
     assumption="A rule that somebody else made from the cluster to the workspace can be read, so "
     "that no second one is made (metrics taken in twice)",
     otherwise="a second one is made: write `collect: false`",
-    by_hand="`az monitor data-collection rule association list --resource <cluster id>`",
+    by_hand="`az rest --method get --url 'CLUSTER-ID/providers/Microsoft.Insights/"
+    "dataCollectionRuleAssociations?api-version=2022-06-01'`",
 )
 def collection_rules(world: World) -> Verdict:
     """The cluster's associations name the rule, and the rule its workspace."""

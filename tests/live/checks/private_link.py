@@ -20,7 +20,7 @@ _REVISION = re.compile(r"[0-9a-f]{12}-[0-9a-f]{8}$")
     "reports, under the annotated name",
     otherwise="the wait ends after 15 minutes, distinguishing *absent* from *forbidden*, and where "
     "the controller's event is",
-    by_hand="`az network private-link-service list --resource-group <node group>`",
+    by_hand="`az network private-link-service list --resource-group NODE-GROUP`",
 )
 def link_in_node_group(world: World) -> Verdict:
     """The id that the program computed is a service's."""
@@ -37,7 +37,7 @@ def link_in_node_group(world: World) -> Verdict:
     assumption="The connection's private endpoint is named `grafana-<workspace>-<endpoint>`",
     otherwise="nothing is approved; the message lists the connections that are there, with their "
     "ids and descriptions",
-    by_hand="`az network private-link-service show`, "
+    by_hand="`az network private-link-service show --ids ID`, "
     "`privateEndpointConnections[].privateEndpoint.id`",
 )
 def endpoint_name(world: World) -> Verdict:
@@ -75,7 +75,7 @@ def descriptions_kept(world: World) -> Verdict:
     otherwise="a pending connection with no text, or Azure's own, counts as ours only where no "
     "other workspace's and endpoint's names give its id; else `up` stops with the line that "
     "approves it, and goes on after it",
-    by_hand="`az network private-link-service show` before the approval",
+    by_hand="`az network private-link-service show --ids ID` before the approval",
 )
 def request_message(world: World) -> Verdict:
     """Makes a second endpoint, and reads its pending connection."""
@@ -91,7 +91,8 @@ def request_message(world: World) -> Verdict:
     Phase.CHANGED,
     assumption="An approved connection takes a new description; otherwise Azure answers 400 or 409",
     otherwise="a note; the connection is approved",
-    by_hand="change the endpoint's approval and look at `az network private-link-service show`",
+    by_hand="change the endpoint's approval and look at "
+    "`az network private-link-service show --ids ID`",
 )
 def new_description(world: World) -> Verdict:
     """Approves a second endpoint twice, with two descriptions."""

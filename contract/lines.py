@@ -1,0 +1,62 @@
+"""The command lines that messages tell people to run, all made here.
+
+Each is one that bash and zsh take as it stands: every word is quoted that needs it. What the reader
+must fill in is a word in capitals. Lines of ``az`` use no extension of the Azure CLI, and none
+names a host: ``az rest`` with a path asks Resource Manager of the cloud in use. What is done inside
+a cluster goes through ``az aks command invoke``, so neither kubectl nor Helm nor a kubeconfig is
+needed.
+"""
+
+import shlex
+
+
+def line(*words: str) -> str:
+    """The command of these words."""
+    return shlex.join(words)
+
+
+def named(resource_id: str) -> tuple[str, ...]:
+    """The options that name a resource to ``az``; without an id, with words to fill in."""
+    if not resource_id:
+        return ("--name", "NAME", "--resource-group", "GROUP")
+    _, _, subscription, _, group, *_, name = resource_id.split("/")
+    return ("--name", name, "--resource-group", group, "--subscription", subscription)
+
+
+def pools_of(cluster_id: str) -> tuple[str, ...]:
+    """The options that name to ``az`` the cluster whose pools a command is about."""
+    _, *rest = named(cluster_id)
+    return ("--cluster-name", *rest)
+
+
+def in_cluster(cluster_id: str, *words: str) -> str:
+    """The line that runs a command inside a cluster."""
+    return line("az", "aks", "command", "invoke", *named(cluster_id), "--command", line(*words))
+
+
+def delete_resource(resource_id: str, api_version: str) -> str:
+    """The line that deletes a resource."""
+    return line("az", "resource", "delete", "--ids", resource_id, "--api-version", api_version)
+
+
+def assign_role(*, role: str, assignee: str, kind: str, scope: str) -> str:
+    """The line that gives a role, by its name, to the principal ``assignee`` of ``kind``."""
+    principal = ("--assignee-object-id", assignee, "--assignee-principal-type", kind)
+    return line("az", "role", "assignment", "create", "--role", role, *principal, "--scope", scope)
+
+
+def register_provider(namespace: str, subscription: str) -> str:
+    """The line that registers a resource provider, and waits until it is."""
+    words = ("--namespace", namespace, "--subscription", subscription, "--wait")
+    return line("az", "provider", "register", *words)
+
+
+def show_resource(resource_id: str) -> str:
+    """The line that shows a resource."""
+    return line("az", "resource", "show", "--ids", resource_id)
+
+
+def open_to_public_networks(grafana_id: str) -> str:
+    """The line that lets a Grafana workspace answer in public networks."""
+    change = ("--set", "properties.publicNetworkAccess=Enabled")
+    return line("az", "resource", "update", "--ids", grafana_id, *change)
