@@ -40,7 +40,7 @@ from contract.agent import (
     PROFILES_POD,
 )
 from dashboards import queries
-from dashboards.texts import how_to_read, not_measured
+from dashboards.texts import BEFORE_THE_FIRST_PROFILE, how_to_read, not_measured
 from dashboards.variables import PROMETHEUS, PYROSCOPE
 
 WIDTH: Final = 24
@@ -69,6 +69,8 @@ class PanelId(IntEnum):
     HOW_TO_READ = 13
     NOT_MEASURED = 14
     LEDGER = 15
+    ENDED_PROCESSES = 16
+    BEFORE_THE_FIRST_PROFILE = 17
 
 
 # --- now -----------------------------------------------------------------------------------------
@@ -129,7 +131,9 @@ def lost_from_sight() -> stat.Panel:
         .description(
             "An agent that restarts forgets what was allocated before, though the processes may "
             "still hold it. Above 0, the live panels can be too low by up to this amount until "
-            "those processes restart. Nodes that went away with their memory count as well. "
+            "those processes restart. Nodes that went away with their memory count as well, and "
+            "the last process of a node that vanished before its end was collected. What is known "
+            "to have ended is in the table of ended processes instead. "
             "docs/users/dashboard.md explains how it is found."
         )
         .unit(BytesIEC)
@@ -185,12 +189,6 @@ def top_processes(dashboard_uid: str) -> table.Panel:
             queries.counted_of_top_processes(FREED_IMPLICITLY, TOP_PROCESSES),
         ),
     }
-    labels = {
-        "cluster": "Cluster",
-        NAMESPACE_LABEL: "Namespace",
-        METRICS_POD: "Pod",
-        "pid": "Process id",
-    }
     values = {f"Value #{ref_id}": title for ref_id, (title, _) in columns.items()}
     panel = (
         table.Panel()
@@ -208,22 +206,60 @@ def top_processes(dashboard_uid: str) -> table.Panel:
         .span(WIDTH)
         .max_data_points(STEPS_OF_A_PEAK)
         .with_transformation(DataTransformerConfig(id_val="merge", options={}))
-        .with_transformation(_columns_named(labels | values))
+        .with_transformation(_columns_named(_PROCESS_COLUMNS | values))
         .sort_by([common.TableSortByFieldState().display_name("Live").desc(True)])
-        .override_by_name(
-            "Pod",
-            [
-                DynamicConfigValue(
-                    id_val="links", value=_data_links(dashboard_uid, "${__value.raw}")
-                )
-            ],
-        )
-        # A process id is a name, not a quantity.
-        .override_by_name("Process id", [DynamicConfigValue(id_val="unit", value="string")])
+        .override_by_name("Pod", _linked(dashboard_uid))
+        .override_by_name("Process id", _NAME)
     )
     for ref_id, (_, expression) in columns.items():
         panel.with_target(_snapshot(ref_id, expression).format(PromQueryFormat.TABLE))
     return panel
+
+
+def ended_processes(dashboard_uid: str) -> table.Panel:
+    """What died, with how much in hand, and when: what an out-of-memory leaves behind."""
+    return (
+        table.Panel()
+        .id(PanelId.ENDED_PROCESSES)
+        .title("Processes that ended in this range")
+        .description(
+            "Processes that ended, or destroyed their CUDA context, while they held GPU memory: "
+            "what they held when they were last seen to hold any, and when that was. One that gave "
+            "everything back before it ended is not here, nor is one whose agent restarted: see "
+            "'Lost from sight'."
+        )
+        .datasource(PROMETHEUS)
+        .unit(BytesIEC)
+        .no_value("no process ended with GPU memory in hand")
+        .height(7)
+        .span(WIDTH)
+        .max_data_points(STEPS_OF_A_PEAK)
+        .with_transformation(DataTransformerConfig(id_val="merge", options={}))
+        .with_transformation(
+            _columns_named(_PROCESS_COLUMNS | {"Value #A": "Held", "Value #B": "Until"})
+        )
+        .sort_by([common.TableSortByFieldState().display_name("Until").desc(True)])
+        .override_by_name("Pod", _linked(dashboard_uid))
+        .override_by_name("Process id", _NAME)
+        .override_by_name("Until", [DynamicConfigValue(id_val="unit", value="dateTimeAsIso")])
+        .with_target(_snapshot("A", queries.held_by_ended()).format(PromQueryFormat.TABLE))
+        .with_target(_snapshot("B", queries.end_of_ended()).format(PromQueryFormat.TABLE))
+    )
+
+
+_PROCESS_COLUMNS: Final = {
+    "cluster": "Cluster",
+    NAMESPACE_LABEL: "Namespace",
+    METRICS_POD: "Pod",
+    "pid": "Process id",
+}
+# A process id is a name, not a quantity.
+_NAME: Final = [DynamicConfigValue(id_val="unit", value="string")]
+
+
+def _linked(dashboard_uid: str) -> list[DynamicConfigValue]:
+    """A cell with a pod's name leads to that pod."""
+    return [DynamicConfigValue(id_val="links", value=_data_links(dashboard_uid, "${__value.raw}"))]
 
 
 def _columns_named(names: dict[str, str]) -> DataTransformerConfig:
@@ -352,6 +388,19 @@ def reading_guide(documentation_url: str | None) -> text.Panel:
         .content(how_to_read(documentation_url))
         .height(12)
         .span(WIDTH // 2)
+    )
+
+
+def before_the_first_profile() -> text.Panel:
+    """What an error below means while nothing has been pushed."""
+    return (
+        text.Panel()
+        .id(PanelId.BEFORE_THE_FIRST_PROFILE)
+        .title("An error below, or nothing?")
+        .description("What it means while the variable Profile type has nothing to choose.")
+        .content(BEFORE_THE_FIRST_PROFILE)
+        .height(4)
+        .span(WIDTH)
     )
 
 

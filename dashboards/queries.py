@@ -101,24 +101,82 @@ def processes_reported() -> str:
     return f"count({live_by_process()}) or vector(0)"
 
 
+_NOW: Final = f"last_over_time({{}}[{_LOOK_BACK}])"
+_BEFORE: Final = f"last_over_time({{}}[{_LOOK_BACK}] offset {_LOOK_BACK})"
+_AGENT: Final = ("cluster", "job", "instance")
+_ANY_PROCESS: Final = 'cluster=~"$cluster",instance!=""'
+
+
+def _known(over: str) -> str:
+    """Bytes allocated, by process, five minutes ago or since."""
+    return f"max {by(PROCESS)} ({_reports(ALLOCATED, over)})"
+
+
+def _gone_from_a_running_agent() -> str:
+    """Processes that their agent no longer reports, though it still counts others from before.
+
+    An agent that restarts forgets all of its processes at once. The others may be of any pod, and
+    prove it by a counter that was there before and is the largest of the whole time now.
+    """
+    others, ever, earlier = (
+        live_memory.reports(ALLOCATED, _ANY_PROCESS, over)
+        for over in (_NOW, "max_over_time({}[10m])", "{} offset 10m")
+    )
+    running = f"{others} >= {ever} and {earlier}"
+    gone = f"{_reports(ALLOCATED, _BEFORE)} unless {_reports(ALLOCATED, _NOW)}"
+    of_running = f"max {by(PROCESS)} (({gone}) and on ({', '.join(_AGENT)}) ({running}))"
+    return f"({of_running} unless {_known(_NOW)})"
+
+
 def lost_from_sight() -> str:
     """Bytes held, by process, at the moment when their agent stopped reporting them.
 
     An agent that restarts forgets all earlier allocations, and never counts their frees. Seen as
-    a process whose allocation counter is gone or smaller than five minutes ago.
+    a process whose allocation counter is gone or smaller than five minutes ago, except where its
+    agent runs on: that process ended.
     """
-    now = f"last_over_time({{}}[{_LOOK_BACK}])"
-    before = f"last_over_time({{}}[{_LOOK_BACK}] offset {_LOOK_BACK})"
-    known, known_before = (
-        f"max {by(PROCESS)} ({_reports(ALLOCATED, over)})" for over in (now, before)
-    )
-    return f"({_live(before)} unless ({known} >= {known_before})) > 0"
+    followed = f"({_known(_NOW)} >= {_known(_BEFORE)})"
+    return f"({_live(_BEFORE)} unless {followed} unless {_gone_from_a_running_agent()}) > 0"
 
 
 def lost_from_sight_in_range() -> str:
     """The sum of what was lost from sight in the dashboard's time range; an upper bound."""
     lost = f"({lost_from_sight()})[$__range:{_LOOK_BACK}]"
     return f"sum(sum_over_time({lost})) or vector(0)"
+
+
+# --- what ended: an agent counts what a process still held as freed implicitly when its main thread
+# exits or its CUDA context is destroyed (gadgets/top_cuda_memory/program.bpf.c, handle_ctx_destroy,
+# called from the probes of cuCtxDestroy and of the process's exit). A restart never adds to it.
+
+
+def _ended_in_range() -> str:
+    """Bytes, by process, of those that ended in the range with memory in hand.
+
+    Known by what was freed implicitly, or by a process that went away under an agent that ran on.
+    """
+    counted = _reports(FREED_IMPLICITLY, "max_over_time({}[$__range])")
+    earlier = _reports(FREED_IMPLICITLY, "last_over_time({}[1h] offset $__range)")
+    freed = f"max {by(PROCESS)} ({counted} - ({earlier} or {counted} * 0)) > 0"
+    gone = f"(({_live(_BEFORE)} and {_gone_from_a_running_agent()}) > 0)"
+    went = f"max_over_time({gone}[$__range:{_LOOK_BACK}])"
+    return f"((({freed}) or {went}) unless ({live_by_process()} > 0))"
+
+
+def held_by_ended() -> str:
+    """Bytes that each process held when it was last seen to hold any; else what its end freed."""
+    last = f"last_over_time(({live_by_process()} > 0)[$__range:$__interval])"
+    return f"({last} and {_ended_in_range()}) or {_ended_in_range()}"
+
+
+def end_of_ended() -> str:
+    """When each was last seen to hold memory, in milliseconds since the Unix epoch.
+
+    Of one that lived between two scrapes: when it was first seen, ended.
+    """
+    last = f"max_over_time(timestamp({live_by_process()} > 0)[$__range:$__interval])"
+    first = f"min_over_time(timestamp({live_by_process()})[$__range:$__interval])"
+    return f"(({last} or {first}) and {_ended_in_range()}) * 1000"
 
 
 # --- the ledger: of whole clusters, as a device does not tell one pod's memory from another's ----

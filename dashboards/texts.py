@@ -28,6 +28,14 @@ To work with it: *Search* finds a function, *Focus block* keeps one path, *Expan
 shows whole stacks. Auto-refresh is off here, as each refresh would fold an open graph again.
 """
 
+BEFORE_THE_FIRST_PROFILE: Final = """\
+While *Profile type* at the top is empty, **no profile of GPU memory has arrived in this time \
+range**, and Grafana shows an error of its own, or nothing, in the panels from profiles. That \
+alone is no fault: profiles come when a workload allocates after its agent started, and a model \
+server allocates once, at its start. Choose a range that includes the start, or restart the \
+workload; if it stays empty, `python -m gpuobs check` finds which link is missing.
+"""
+
 _NOT_MEASURED: Final = """\
 - **Anything before the agent.** Memory that a process took before the agent was enabled is in no \
 panel. A model server that reserves its memory at start has to be restarted once.
@@ -38,6 +46,12 @@ GPU has.
 includes pinned *host* memory from them; it does not see stream-ordered (`cuMemAllocAsync`) nor \
 virtual memory (`cuMemCreate`, PyTorch's expandable segments) allocations. Metrics see the \
 stream-ordered ones as well, and this dashboard selects GPU memory only.
+- **Failed allocations.** The request that ran out of memory is never recorded, only those that \
+succeeded before it. Its size is in the workload's own log.
+- **CUDA contexts.** What the driver itself takes for a context, its kernels and its libraries \
+(some hundred MiB a process) is no allocation by a call.
+- **Sleep mode.** Memory that vLLM manages for its sleep mode is virtual memory (`cuMemCreate`): \
+neither its allocation, nor its release for sleep, nor its return is seen.
 - **Memory inside a framework's own pool.** A tensor that reuses a cached block allocates nothing.
 - **The cluster, in profiles.** They carry no cluster label; choose the cluster's *Profiles* source.
 - **Names, the first time.** The first profile of a process can lack symbols: let it allocate again.

@@ -290,10 +290,25 @@ def test_the_texts_explain_reading_and_limits_and_link_to_documentation(dashboar
         "before the agent",
         "cuMemAllocAsync",
         "expandable segments",
+        "Failed allocations",
+        "CUDA contexts",
+        "Sleep mode",
         "cluster",
         "symbols",
     ):
         assert word in limits
+
+
+@BOTH
+def test_a_sentence_above_the_flame_graph_explains_an_error_before_the_first_profile(
+    dashboard: Json,
+) -> None:
+    sentence = panel(dashboard, PanelId.BEFORE_THE_FIRST_PROFILE)
+    everything = [item["id"] for item in panels(dashboard)]
+    assert everything.index(sentence["id"]) + 1 == everything.index(PanelId.FLAME_GRAPH)
+    content = str(mapping(sentence["options"])["content"])
+    for word in ("*Profile type*", "no profile", "allocates", "python -m gpuobs check"):
+        assert word in content
 
 
 def test_the_projects_own_documentation_is_linked_where_its_address_is_known() -> None:

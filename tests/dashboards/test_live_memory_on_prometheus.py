@@ -327,6 +327,103 @@ def test_the_annotation_marks_the_process_that_was_lost_and_only_then(tmp_path: 
     assert_samples(tmp_path, RESTARTED, expression, "20m", {})
 
 
+# --- what ended, told apart from an agent that restarted -----------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("series", "held", "until"),
+    [
+        pytest.param(DIED, 80 * GIB + 10, 8, id="out of memory beside a server that runs on"),
+        pytest.param(
+            {counter("alloc", k8s_podname="trainer-0"): "700x30"}
+            | {counter("implicit_free", k8s_podname="trainer-0"): "_x20 700x10"},
+            *(700, 19),
+            id="the only process, its end counted",
+        ),
+        pytest.param(
+            {counter("alloc", k8s_podname="trainer-0"): "700x11 stale"}
+            | {counter("alloc"): "1000x40"},
+            *(700, 11),
+            id="gone with its pod while its agent counts another",
+        ),
+        pytest.param(
+            {counter("alloc", k8s_podname="trainer-0"): "_x12 700x15"}
+            | {counter("implicit_free", k8s_podname="trainer-0"): "_x12 700x15"},
+            *(700, 12),
+            id="lived between two scrapes",
+        ),
+        pytest.param(
+            {counter("alloc", k8s_podname="trainer-0"): "1000x30"}
+            | {counter("free", k8s_podname="trainer-0"): "0x9 600x20"}
+            | {counter("implicit_free", k8s_podname="trainer-0"): "0x19 400x10"},
+            *(400, 19),
+            id="held less at its end than before",
+        ),
+    ],
+)
+def test_what_ended_is_listed_with_what_it_held_and_when_and_is_not_lost_from_sight(
+    check: Check, series: Series, held: int, until: int
+) -> None:
+    died = process(41, "trainer-0")
+    check(PanelId.ENDED_PROCESSES, series, "30m", {died: held})
+    check(PanelId.ENDED_PROCESSES, series, "30m", {died: until * 60_000}, ref_id="B")
+    check(PanelId.LOST_FROM_SIGHT, series, "30m", {"{}": 0})
+
+
+def test_what_ended_is_found_though_another_pod_of_the_agent_is_not_chosen(check: Check) -> None:
+    series = {
+        counter("alloc", k8s_podname="trainer-0"): "700x11 stale",
+        counter("alloc"): "1000x40",
+    }
+    chosen = dict(EVERYTHING) | {"pod": "trainer-0"}
+    check(PanelId.ENDED_PROCESSES, series, "30m", {process(41, "trainer-0"): 700}, chosen=chosen)
+
+
+ELSEWHERE = {counter("alloc", k8s_podname="other", instance="10.0.0.9:2224"): "5x50"}
+
+
+@pytest.mark.parametrize(
+    ("series", "lost"),
+    [
+        pytest.param(RESTARTED, 700, id="agent restarted"),
+        pytest.param({counter("alloc"): "900x11 stale"} | ELSEWHERE, 900, id="and stays silent"),
+        pytest.param(
+            {counter("alloc"): "900x11 stale", counter("alloc", pid=42): "50x11 _x3 20x20"}
+            | ELSEWHERE,
+            950,
+            id="with two processes, of which one allocates again",
+        ),
+        pytest.param(
+            {counter("alloc"): "900x11 stale", counter("alloc", pid=43): "_x13 70x30"} | ELSEWHERE,
+            900,
+            id="and counts a process that began after it",
+        ),
+        pytest.param(
+            {counter("alloc", instance="10.0.0.4:2224"): "900x11 stale"}
+            | {counter("alloc", instance="10.0.0.7:2224"): "_x13 40x30"},
+            900,
+            id="at another address",
+        ),
+        pytest.param({counter("alloc"): "900x40", counter("free"): "0x9 900x30"}, 0, id="freed"),
+        pytest.param(
+            {counter("alloc"): "900x9 1500x30", counter("implicit_free"): "0x9 900x30"},
+            0,
+            id="another context after the first",
+        ),
+    ],
+)
+def test_an_agent_that_restarted_and_a_process_that_lives_are_not_ended(
+    check: Check, series: Series, lost: int
+) -> None:
+    check(PanelId.ENDED_PROCESSES, series, "30m", {})
+    check(PanelId.ENDED_PROCESSES, series, "30m", {}, ref_id="B")
+    check(PanelId.LOST_FROM_SIGHT, series, "30m", {"{}": lost})
+
+
+def test_what_ended_before_the_time_range_is_not_listed(check: Check) -> None:
+    check(PanelId.ENDED_PROCESSES, DIED, "35m", {}, time_range="15m")
+
+
 # --- what is chosen ------------------------------------------------------------------------------
 
 TWO_CLUSTERS = {
