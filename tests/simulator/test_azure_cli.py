@@ -64,6 +64,7 @@ class Cli:
         return subprocess.run(
             [self._command, *arguments],
             env=environment,
+            stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
@@ -165,6 +166,24 @@ def test_a_setting_of_grafana_is_changed_by_its_id(az: Cli) -> None:
     az("resource", "update", "--ids", GRAFANA, *change)
     query = ("--query", "properties.grafanaMajorVersion")
     assert az("resource", "show", "--ids", GRAFANA, *query) == "13"
+
+
+def test_a_namespace_is_added_to_those_that_the_safeguards_leave_out(az: Cli, azure: Azure) -> None:
+    path = f"{CLUSTER}/providers/Microsoft.ContainerService/deploymentSafeguards/default"
+    properties = {"level": "Warn", "excludedNamespaces": ["theirs"]}
+    az.rest("put", f"{path}?api-version=2025-07-01", {"properties": properties})
+    azure.advance(100)
+    add = ("--add", "properties.excludedNamespaces", "gadget")
+    az("aks", "safeguards", "update", *IN_GROUP, "--name", "aks-dev", *add)
+    shown = as_object(as_object(az.rest("get", f"{path}?api-version=2025-07-01"))["properties"])
+    assert shown["excludedNamespaces"] == ["theirs", "gadget"]
+
+
+def test_a_failed_change_of_a_cluster_is_repeated_without_a_question(az: Cli) -> None:
+    repeat = ("aks", "update", *IN_GROUP, "--name", "aks-dev")
+    asked = az.run(*repeat)
+    assert asked.returncode != 0, "without a terminal it cannot ask"
+    assert as_object(az(*repeat, "--yes"))["provisioningState"] == "Succeeded"
 
 
 def test_a_lock_in_the_way_is_named(az: Cli) -> None:
