@@ -188,6 +188,7 @@ def top_processes(dashboard_uid: str) -> table.Panel:
             "Freed implicitly",
             queries.counted_of_top_processes(FREED_IMPLICITLY, TOP_PROCESSES),
         ),
+        "F": ("Show from", queries.begin_of_top_processes(TOP_PROCESSES)),
     }
     values = {f"Value #{ref_id}": title for ref_id, (title, _) in columns.items()}
     panel = (
@@ -198,7 +199,9 @@ def top_processes(dashboard_uid: str) -> table.Panel:
             "The processes that hold most GPU memory at the end of the range, the most that each "
             "held within it, and their counters since their agent's start. Much allocated and "
             "little freed is a process that grows; "
-            "both large and close together is churn. An empty cell is a counter never touched."
+            "both large and close together is churn. An empty cell is a counter never touched. "
+            "'Show from' is just before a process was first seen in the last 23 hours: click it "
+            "for the range since then, in which a model server's one allocation lies."
         )
         .datasource(PROMETHEUS)
         .unit(BytesIEC)
@@ -210,6 +213,7 @@ def top_processes(dashboard_uid: str) -> table.Panel:
         .sort_by([common.TableSortByFieldState().display_name("Live").desc(True)])
         .override_by_name("Pod", _linked(dashboard_uid))
         .override_by_name("Process id", _NAME)
+        .override_by_name("Show from", _since(dashboard_uid))
     )
     for ref_id, (_, expression) in columns.items():
         panel.with_target(_snapshot(ref_id, expression).format(PromQueryFormat.TABLE))
@@ -260,6 +264,19 @@ _NAME: Final = [DynamicConfigValue(id_val="unit", value="string")]
 def _linked(dashboard_uid: str) -> list[DynamicConfigValue]:
     """A cell with a pod's name leads to that pod."""
     return [DynamicConfigValue(id_val="links", value=_data_links(dashboard_uid, "${__value.raw}"))]
+
+
+def _since(dashboard_uid: str) -> list[DynamicConfigValue]:
+    """A cell with a time leads to the row's pod, from that time on."""
+    time_range = "from=${__value.raw}&to=${__to}"
+    link = {
+        "title": "This pod since then",
+        "url": _pod_url(dashboard_uid, "${__data.fields.Pod}", None, time_range),
+    }
+    return [
+        DynamicConfigValue(id_val="unit", value="dateTimeAsIso"),
+        DynamicConfigValue(id_val="links", value=[link]),
+    ]
 
 
 def _columns_named(names: dict[str, str]) -> DataTransformerConfig:
@@ -515,11 +532,16 @@ def _thresholds(*steps: tuple[float | None, str]) -> ThresholdsConfig:
     )
 
 
-def _pod_url(dashboard_uid: str, pod: str, panel: PanelId | None) -> str:
-    """This dashboard for one pod, with the time range and all other choices kept."""
+def _pod_url(
+    dashboard_uid: str,
+    pod: str,
+    panel: PanelId | None,
+    time_range: str = "${__url_time_range}",
+) -> str:
+    """This dashboard for one pod, with all other choices kept, and the time range unless given."""
     kept = ("prom_ds", "pyroscope_ds", "profile_type", "cluster", "namespace")
     parameters = [
-        "${__url_time_range}",
+        time_range,
         *(f"${{{name}:queryparam}}" for name in kept),
         f"var-pod={pod}",
     ]

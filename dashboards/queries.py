@@ -76,6 +76,17 @@ def peak_of_top_processes(count: int) -> str:
     return f"{peak_in_range(live_by_process())} and {top_processes(count)}"
 
 
+def begin_of_top_processes(count: int) -> str:
+    """When to begin so as to see each from its start, in milliseconds since the Unix epoch.
+
+    Ten minutes before it was first seen, in steps of five minutes: its first allocations come
+    before its first sample. It looks back 23 hours, as a range from there must not be longer than
+    the 24 hours that Pyroscope answers at once.
+    """
+    first = f"min_over_time(timestamp({live_by_process()})[23h:5m])"
+    return f"(({first} and {top_processes(count)}) - 600) * 1000"
+
+
 def rate_by_pod(metric: str) -> str:
     """Bytes per second, one series a pod; ``rate`` allows for restarted counters."""
     rate = _reports(metric, "rate({}[$__rate_interval])")

@@ -266,6 +266,23 @@ def test_links_of_a_pod_keep_the_time_range_and_every_other_choice() -> None:
     assert any(f"viewPanel={PanelId.FLAME_GRAPH.value}" in str(link["url"]) for link in links)
 
 
+def test_one_click_shows_a_pod_from_its_processs_start_with_every_other_choice_kept() -> None:
+    dashboard = build(OPTIONS)
+    table = mapping(panel(dashboard, PanelId.TOP_PROCESSES)["fieldConfig"])
+    (column,) = [
+        override
+        for override in objects(table["overrides"])
+        if mapping(override["matcher"])["options"] == "Show from"
+    ]
+    (links,) = [one for one in objects(column["properties"]) if one["id"] == "links"]
+    (link,) = objects(links["value"])
+    url = str(link["url"])
+    assert url.startswith("/d/gpu-dev?from=${__value.raw}&to=${__to}&")
+    assert "var-pod=${__data.fields.Pod}" in url
+    for name in set(variables(dashboard)) - {"pod"}:
+        assert f"${{{name}:queryparam}}" in url
+
+
 def test_the_way_to_other_stacks_dashboards_keeps_time_and_choices() -> None:
     (link,) = objects(build(OPTIONS)["links"])
     assert link["tags"] == ["gpuobs"]

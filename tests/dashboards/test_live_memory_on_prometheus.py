@@ -198,6 +198,21 @@ def test_the_table_has_the_peak_of_exactly_its_processes(check: Check) -> None:
     check(PanelId.TOP_PROCESSES, series, "20m", top, ref_id="E")
 
 
+@pytest.mark.parametrize(
+    ("first", "at", "begin"),
+    [
+        pytest.param(63, "300m", 65 - 10, id="the step after its first sample, less ten minutes"),
+        pytest.param(60, "62m", 60 - 10, id="young"),
+        pytest.param(0, "1500m", 1500 - 23 * 60 + 0 - 10, id="older than 23 hours"),
+    ],
+)
+def test_a_process_is_shown_from_before_its_first_sample_and_within_a_day(
+    check: Check, first: int, at: str, begin: int
+) -> None:
+    series = {counter("alloc"): f"{'_ ' * first}{55 * GIB}x1600"}
+    check(PanelId.TOP_PROCESSES, series, at, {process(41): begin * 60_000}, ref_id="F")
+
+
 # --- counted once --------------------------------------------------------------------------------
 
 
