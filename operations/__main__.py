@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from contract import agent, azure, grafana
-from contract.messages.agent import AgentRequest, RestartedAgent
+from contract.messages.agent import AgentRequest
 from contract.messages.base import Message, Verb
 from contract.messages.drift import ObserveRequest
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
@@ -84,9 +84,9 @@ def _release_namespace(options: argparse.Namespace, session: Session) -> _Answer
 
 
 def _record_agent_settings(options: argparse.Namespace, session: Session) -> _Answer:
-    # Pods that are new have them: there is nothing to restart.
-    _request(options, session, AgentRequest)
-    return _Answer(RestartedAgent(restarted=False).to_json())
+    from operations.agent import record
+
+    return _Answer(record(_request(options, session, AgentRequest), session).to_json())
 
 
 def _restart_agent(options: argparse.Namespace, session: Session) -> _Answer:
@@ -227,9 +227,10 @@ _COMMANDS = {
         deadline_option="--deadline",
     ),
     Verb.RECORD_AGENT_SETTINGS: _Command(
-        "do nothing (the create command of what restarts the agent for new settings)",
+        "note on the agent's DaemonSet which settings its pods start with",
         _AGENT_EXAMPLE + "record-agent-settings",
         _record_agent_settings,
+        deadline_option="--deadline",
     ),
     Verb.RESTART_AGENT: _Command(
         "restart the agent's pods, which read their settings when they start",

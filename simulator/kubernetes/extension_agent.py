@@ -101,10 +101,11 @@ def install(world: World, extension: Resource) -> str:
         state.add(objects, state.namespace_manifest(namespace))
     daemon_set = _daemon_set(release, namespace, version_for(extension))
     if present is not None:
-        # Helm merges: what others wrote into the template stays.
-        added = dig(present, "spec", "template", "metadata", "annotations")
-        if added:
-            bury(daemon_set, added, "spec", "template", "metadata", "annotations")
+        # Helm merges: what others wrote there stays.
+        for path in (("metadata",), ("spec", "template", "metadata")):
+            own = as_object(dig(daemon_set, *path, "annotations") or {})
+            added = as_object(dig(present, *path, "annotations") or {})
+            bury(daemon_set, {**added, **own}, *path, "annotations")
     state.add(objects, daemon_set)
     if monitored:
         state.add(objects, _pod_monitor(release, namespace))

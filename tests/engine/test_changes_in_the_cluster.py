@@ -47,7 +47,7 @@ CHANGES = {
     ),
     "a setting of the agent updates the extension": Change(
         {"inspektorGadget.settings": {"inspektor-gadget.config.daemonLogLevel": "debug"}},
-        {AGENT: "update"},
+        {AGENT: "update", "inspektor-gadget-settings": "update"},
     ),
     "another release train updates the extension": Change(
         {"inspektorGadget.releaseTrain": "stable"}, {AGENT: "update"}
@@ -175,7 +175,8 @@ def test_another_storage_class_is_said_to_have_no_effect_and_replaces_nothing(
 
 
 def test_a_namespace_that_is_given_up_stays_with_all_that_is_in_it(dev: Simulation) -> None:
-    assert touched(apply(dev, {"cluster.createNamespace": False})) == {}
+    kept = {"inspektor-gadget-namespace-protection": "update"}
+    assert touched(apply(dev, {"cluster.createNamespace": False})) == kept
     assert "gadget" in texts(dig(dev.inspect(), "kubernetes", CLUSTER.lower(), "namespaces"))
     assert touched(dev.up(STACK)) == {}
 

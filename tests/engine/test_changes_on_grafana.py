@@ -51,8 +51,12 @@ CHANGES = {
     ),
     "looking for drift no longer changes nothing": Change({"grafana.driftDetection": False}, {}),
     "looking for drift again changes nothing": Change({"grafana.driftDetection": True}, {}),
-    "the administrator's credentials change nothing in the cluster": Change(
-        {"cluster.credentials": "admin"}, {}
+    "the administrator's credentials only change how the cluster is reached": Change(
+        {"cluster.credentials": "admin"},
+        {
+            "inspektor-gadget-namespace-protection": "update",
+            "inspektor-gadget-settings": "update",
+        },
     ),
     "a role for somebody is one assignment": Change(
         {

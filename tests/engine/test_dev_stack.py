@@ -127,8 +127,11 @@ def test_a_second_up_changes_nothing(dev: WholeLife) -> None:
     assert [str(step) for step in dev.again.changes] == []
 
 
-def test_a_refresh_finds_nothing_changed_and_brings_nothing_to_change(dev: WholeLife) -> None:
-    assert [str(step) for step in dev.refresh.changes] == []
+def test_a_refresh_learns_of_the_namespaces_mark_and_brings_nothing_to_change(
+    dev: WholeLife,
+) -> None:
+    """A command made that mark; see :mod:`operations.namespace`."""
+    assert [str(step) for step in dev.refresh.changes] == ["update inspektor-gadget-namespace"]
     assert [str(step) for step in dev.preview_after_refresh.changes] == []
 
 

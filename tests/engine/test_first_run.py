@@ -59,6 +59,9 @@ class Life:
     another: Outcome
     """``up`` with another setting, which is none of the agent's."""
     in_the_end: str
+    reached_otherwise: Outcome
+    """``up`` with other credentials."""
+    still: str
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +94,9 @@ def life(sim: Simulation, person: Portal) -> Life:
     pinned = {"inspektorGadget.version": "0.54.1", "inspektorGadget.autoUpgrade": False}
     sim.stack_file("dev", pinned)
     another = sim.up()
+    in_the_end = restarted_at(person)
+    sim.stack_file("dev", {"cluster.credentials": "admin"})
+    reached_otherwise = sim.up()
     return Life(
         beside=beside,
         alone=alone,
@@ -102,7 +108,9 @@ def life(sim: Simulation, person: Portal) -> Life:
         changed=changed,
         after=after,
         another=another,
-        in_the_end=restarted_at(person),
+        in_the_end=in_the_end,
+        reached_otherwise=reached_otherwise,
+        still=restarted_at(person),
     )
 
 
@@ -146,3 +154,8 @@ def test_changed_settings_of_the_agent_restart_it_and_the_preview_says_so(life: 
 def test_another_change_of_the_extension_does_not_restart_it(life: Life) -> None:
     assert touched(life.another) == {"inspektor-gadget-extension": "update"}
     assert life.in_the_end == life.after
+
+
+def test_another_way_to_reach_the_cluster_does_not_restart_the_agent(life: Life) -> None:
+    assert touched(life.reached_otherwise)["inspektor-gadget-settings"] == "update"
+    assert life.still == life.after

@@ -89,7 +89,9 @@ def test_a_refresh_learns_of_the_clusters_new_pool_which_the_next_up_forgets_aga
     sandbox: WholeLife,
 ) -> None:
     learned = [("update cluster-cluster", ("agentPoolProfiles",))]
-    assert [(str(step), step.diffs) for step in sandbox.refresh.changes] == learned
+    # And the mark on the namespace, which a command made.
+    marked = [("update inspektor-gadget-namespace", ("metadata",))]
+    assert [(str(step), step.diffs) for step in sandbox.refresh.changes] == [*learned, *marked]
     assert [(str(step), step.diffs) for step in sandbox.preview_after_refresh.changes] == learned
 
 

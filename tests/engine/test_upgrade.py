@@ -84,7 +84,11 @@ def _upgrade(stacks: RecordedStacks) -> Upgrade:
 
     sim = stacks.restore()
     refresh_and_up = {stack: sim.up(stack, "--refresh") for stack in SHIPPED}
-    changed_by_refresh = differences(before, stable(sim.inspect()))
+    changed_by_refresh = [
+        path
+        for path in differences(before, stable(sim.inspect()))
+        if not _default_of_the_system_pool(before, path)
+    ]
 
     sim = stacks.restore()
     with portal_of(sim) as person:
@@ -103,6 +107,16 @@ def _upgrade(stacks: RecordedStacks) -> Upgrade:
         left=contents(sim),
         left_in_state={stack: sim.state(stack) for stack in STACKS},
     )
+
+
+def _default_of_the_system_pool(before: object, path: str) -> bool:
+    """Whether the Azure of the recording had no value there.
+
+    The update that follows a refresh names the system pool, and AKS fills in what is left out.
+    """
+    resource, _, name = path.removeprefix("/resources/").partition("/properties/")
+    known = as_object(dig(before, "resources", resource, "properties") or {})
+    return resource.endswith("/agentPools/system") and name not in known
 
 
 def _requests(sim: Simulation) -> dict[str, JsonObject]:
