@@ -127,7 +127,7 @@ def test_dev_lives_on_a_real_cluster_as_on_a_simulated_one(
     assert comparable(simulated.inspect()) == inside
     real.destroy("dev")
     until(lambda: as_objects(cluster.get("/api/v1/pods")["items"]) == [])
-    assert objects(stable(real.inspect())) - objects(before) == set()
+    assert objects(as_object(stable(real.inspect()))) - objects(as_object(before)) == set()
     assert real.state("dev") == []
 
 

@@ -323,6 +323,16 @@ def new_cluster(azure: Azure, **properties: object) -> tuple[str, httpx.Response
     return path, azure.call("PUT", path, body)
 
 
+def test_an_update_of_a_cluster_keeps_what_azure_chose_for_it(azure: Azure) -> None:
+    path, _ = new_cluster(azure)
+    made = azure.settled(path)
+    new_cluster(azure)
+    again = azure.settled(path)
+    for chosen in ("fqdn", "resourceUID", "nodeResourceGroup", "identityProfile"):
+        assert dig(again, "properties", chosen) == dig(made, "properties", chosen)
+    assert again["identity"] == made["identity"]
+
+
 def test_a_cluster_brings_its_node_group_and_takes_it_away(azure: Azure) -> None:
     before = azure.inspect()["resources"]
     path, answer = new_cluster(azure)

@@ -311,6 +311,8 @@ class ManagedClusters(AksType):
             "nodeResourceGroup", as_text(old.properties.get("nodeResourceGroup")) if old else group
         )
         properties.setdefault("nodeResourceGroupProfile", {"restrictionLevel": "Unrestricted"})
+        if old and "identityProfile" in old.properties:
+            properties.setdefault("identityProfile", old.properties["identityProfile"])
         new.hidden["profiles"] = properties.pop("agentPoolProfiles", [])
         if old is None:
             fqdn = f"{as_text(properties.get('dnsPrefix'))}-{uuid.uuid4().hex[:8]}"
