@@ -98,6 +98,17 @@ def a_collection(azure: Azure) -> None:
         assert azure.call("GET", f"{INSIGHTS}/{what}").json()["value"]
 
 
+def alerts(azure: Azure) -> None:
+    rule = {"record": "a:b", "expression": "vector(1)"}
+    azure.put(
+        f"{GROUP}/providers/Microsoft.AlertsManagement/prometheusRuleGroups/rules",
+        {"location": "westeurope", "properties": {"scopes": [WORKSPACE], "rules": [rule]}},
+    )
+    group = {"groupShortName": "oncall", "enabled": True}
+    path = f"{INSIGHTS}/actionGroups/oncall"
+    azure.arm("PUT", path, "2023-01-01", {"location": "Global", "properties": group})
+
+
 def a_lock(azure: Azure) -> None:
     path = f"{GROUP}/providers/Microsoft.Authorization/locks/keep"
     azure.arm("PUT", path, "2016-09-01", {"properties": {"level": "CanNotDelete"}})
@@ -111,6 +122,7 @@ GIVEN: Final[dict[str, Callable[[Azure], object]]] = {
     "network": a_network,
     "collection": a_collection,
     "lock": a_lock,
+    "alerts": alerts,
 }
 
 
