@@ -13,19 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from tests.rooms import PRODUCT
+
 ROOT: Final = Path(__file__).parents[1]
 PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs" / "users").rglob("*.md"))]
 PROGRAMS: Final = ("az", "kubectl", "helm", "pulumi")
-ROOMS: Final = (
-    "alerts",
-    "components",
-    "contract",
-    "dashboards",
-    "flamegraphs",
-    "gpuobs",
-    "infra",
-    "operations",
-)
 
 _ID: Final = (
     "/subscriptions/11111111-1111-4111-8111-111111111111/resourceGroups/rg-dev/providers/"
@@ -100,7 +92,7 @@ def an_id(words: Sequence[str]) -> str:
 
 def made() -> Iterator[Printed]:
     """The lines that :mod:`contract.lines` makes."""
-    for room in ROOMS:
+    for room in PRODUCT:
         for file in sorted((ROOT / room).rglob("*.py")):
             yield from _made_in(ast.parse(file.read_text(encoding="utf-8")), _name(file))
 
@@ -185,7 +177,7 @@ def shown() -> Iterator[Printed]:
     """The lines in pages, and between backticks in what the product says."""
     for page in PAGES:
         yield from (_printed(page, text) for text in _of_page(page.read_text(encoding="utf-8")))
-    for room in ROOMS:
+    for room in PRODUCT:
         for file in sorted((ROOT / room).rglob("*.py")):
             for text in texts(file):
                 yield from (_printed(file, found) for found in _between_backticks(text))

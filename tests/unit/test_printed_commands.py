@@ -13,20 +13,10 @@ import pytest
 from contract.messages.base import Verb as Operation
 from gpuobs import cli
 from operations.__main__ import parser as operations_parser
+from tests.rooms import PRODUCT
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-ROOMS = (
-    "alerts",
-    "components",
-    "contract",
-    "dashboards",
-    "flamegraphs",
-    "gpuobs",
-    "infra",
-    "memory",
-    "operations",
-)
 
 OURS = re.compile(r"python3? -m [a-z_.]+\b[^`\n|;#>&]*")
 OPERATION = re.compile(r"sh operations/run\b[^`\n|;#>&]*")
@@ -100,7 +90,7 @@ def test_every_command_of_a_page_is_one_that_the_parser_takes(page: Path) -> Non
     assert refused(commands_of_a_page(page)) == []
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", PRODUCT)
 def test_every_command_in_a_message_is_one_that_the_parser_takes(room: str) -> None:
     assert refused(found for text in texts(room) for found in OURS.findall(text)) == []
 

@@ -11,7 +11,8 @@ from typing import Final
 
 import pytest
 
-from tests.printed import PAGES, PROGRAMS, ROOMS, ROOT, Printed, all_lines, of, texts
+from tests.printed import PAGES, PROGRAMS, ROOT, Printed, all_lines, of, texts
+from tests.rooms import PRODUCT
 
 COMMANDS: Final[dict[str, dict[str, list[list[str]]]]] = json.loads(
     (Path(__file__).with_name("azure_cli_commands.json")).read_text(encoding="utf-8")
@@ -121,7 +122,7 @@ def test_what_is_only_named_is_still_named() -> None:
     assert {line.text for line in all_lines()} >= NAMES
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", PRODUCT)
 def test_a_line_in_a_message_is_made_where_all_are(room: str) -> None:
     by_hand = re.compile(r"\b(?:az|kubectl|helm) [a-z][a-z-]*(?: [a-z][\w/-]*)* -{1,2}[a-z]")
     found = [

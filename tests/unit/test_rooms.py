@@ -8,19 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.rooms import PRODUCT
+
 ROOT = Path(__file__).parents[2]
-ROOMS = (
-    "alerts",
-    "components",
-    "contract",
-    "dashboards",
-    "flamegraphs",
-    "gpuobs",
-    "infra",
-    "memory",
-    "operations",
-    "simulator",
-)
+ROOMS = (*PRODUCT, "simulator")
 
 MAY_IMPORT = {
     "infra": {"alerts", "components", "dashboards", "contract"},

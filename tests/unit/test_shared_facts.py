@@ -8,19 +8,9 @@ import pytest
 
 from contract import agent, azure, grafana
 from contract.azure import Role
+from tests.rooms import PRODUCT
 
 ROOT = Path(__file__).parents[2]
-PRODUCT = (
-    "alerts",
-    "components",
-    "contract",
-    "dashboards",
-    "flamegraphs",
-    "gpuobs",
-    "infra",
-    "memory",
-    "operations",
-)
 
 SHARED_FACTS = {
     "type of AKS clusters": azure.MANAGED_CLUSTER,

@@ -22,6 +22,7 @@ from typing import Final, NoReturn, TextIO, cast
 from pydantic import BaseModel
 
 from simulator.home import CHECKOUT
+from tests.rooms import PRODUCT
 
 # The stubs go before the SDK: they stand in for its packages while they are imported.
 PLUGINS: Final = (
@@ -50,21 +51,6 @@ LATER: Final = (
     "pulumi_kubernetes:meta.v1.ObjectMetaArgs",
 )
 """What those import only when they use it; the SDKs' modules are loaded by a class of theirs."""
-
-ROOMS: Final = frozenset(
-    {
-        "alerts",
-        "components",
-        "contract",
-        "dashboards",
-        "flamegraphs",
-        "gpuobs",
-        "infra",
-        "memory",
-        "operations",
-    }
-)
-"""The checkout's own modules, which a program elsewhere may have of its own."""
 
 
 class Server:
@@ -216,14 +202,14 @@ def _forget_the_checkout() -> None:
     """Another program's modules may have the same names as the checkout's."""
     for name, module in list(sys.modules.items()):
         file = Path(getattr(module, "__file__", None) or "/")
-        if file.is_relative_to(CHECKOUT) and file.relative_to(CHECKOUT).parts[0] in ROOMS:
+        if file.is_relative_to(CHECKOUT) and file.relative_to(CHECKOUT).parts[0] in PRODUCT:
             del sys.modules[name]
 
 
 def _build_models(above: type[BaseModel]) -> None:
     """Build the validators of our models, which else wait for their first use."""
     for model in above.__subclasses__():
-        if model.__module__.partition(".")[0] in ROOMS:
+        if model.__module__.partition(".")[0] in PRODUCT:
             model.model_rebuild()
         _build_models(model)
 
