@@ -22,7 +22,6 @@ from tests.alerts.twins import (
     agent,
     assert_firing,
     compaction_failed,
-    counter,
     device,
     discarded,
     gpu_request,
@@ -31,7 +30,7 @@ from tests.alerts.twins import (
     phase,
     run,
 )
-from tests.dashboards.prometheus import Series
+from tests.dashboards.prometheus import Series, counter
 
 pytestmark = pytest.mark.prometheus
 

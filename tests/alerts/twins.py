@@ -1,7 +1,5 @@
 """Alert rules on a real Prometheus: which of them fire on given series, and what they say."""
 
-import json
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -9,8 +7,7 @@ from alerts import AlertOptions, rules
 from alerts.catalogue import AlertKey
 from alerts.prometheus import prometheus_file
 from alerts.rules import AlertChoice
-from tests.dashboards.prometheus import Series
-from tools.provide import PROMTOOL, provide
+from tests.dashboards.prometheus import Series, run_promtool
 
 EVERYTHING = {key: AlertChoice(on=True) for key in AlertKey}
 CLUSTER = "aks-dev"
@@ -21,28 +18,7 @@ GB = 10**9
 def run(folder: Path, series: Series, tests: Mapping[str, object], text: str = "") -> None:
     """Run promtool's tests of the rules (all of them, unless ``text`` has others) on ``series``."""
     (folder / "rules.yaml").write_text(text or prometheus_file(RULES, "https://grafana/d/gpu"))
-    document = {
-        "rule_files": ["rules.yaml"],
-        "evaluation_interval": "1m",
-        "tests": [
-            {
-                "interval": "1m",
-                "input_series": [
-                    {"series": name, "values": values} for name, values in series.items()
-                ],
-                **tests,
-            }
-        ],
-    }
-    file = folder / "alerts.test.json"
-    file.write_text(json.dumps(document))  # JSON is YAML
-    done = subprocess.run(
-        [str(provide(PROMTOOL)), "test", "rules", str(file)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+    run_promtool(folder / "alerts.test.json", series, tests, rule_files=["rules.yaml"])
 
 
 def assert_firing(
@@ -75,21 +51,6 @@ def metric(name: str, **labels: object) -> str:
     """A series of this cluster."""
     inner = ",".join(f'{key}="{value}"' for key, value in {"cluster": CLUSTER, **labels}.items())
     return f"{name}{{{inner}}}"
-
-
-def counter(kind: str, **labels: object) -> str:
-    """A counter of the agent."""
-    known: dict[str, object] = {
-        "k8s_namespace": "inference",
-        "k8s_podname": "vllm-0",
-        "pid": 41,
-        "job": "gadget",
-        "instance": "10.0.0.4:2224",
-        "host_raw": 0,
-        "comm": "python3",
-        "otel_scope_name": "libcuda_mem_stats",
-    }
-    return metric(f"mem_{kind}_bytes_total", **{**known, **labels})
 
 
 def device(kind: str, **labels: object) -> str:

@@ -14,15 +14,61 @@ import pytest
 
 from tools.provide import PROMETHEUS, PROMTOOL, provide
 
+DRIVER = "libcuda_mem_stats"
+"""Scope of the driver's counters."""
+
 Series = Mapping[str, str]
 """Values by series, in Prometheus' own notation for tests: ``0+10x5``, ``_``, ``stale``."""
+
+
+def counter(kind: str, **labels: object) -> str:
+    """A series of the agent; every label has a value of its own only where a test gives one."""
+    known: dict[str, object] = {
+        "cluster": "aks-dev",
+        "k8s_namespace": "inference",
+        "k8s_podname": "vllm-0",
+        "pid": 41,
+        "job": "gadget",
+        "instance": "10.0.0.4:2224",
+        "host_raw": 0,
+        "comm": "python3",
+        "otel_scope_name": DRIVER,
+    }
+    inner = ",".join(f'{name}="{value}"' for name, value in (known | labels).items())
+    return f"mem_{kind}_bytes_total{{{inner}}}"
 
 
 def assert_samples(
     folder: Path, series: Series, expression: str, at: str, expected: Mapping[str, float]
 ) -> None:
     """Evaluate ``expression`` on ``series`` (a sample a minute) and compare all it answers."""
+    evaluated = {
+        "expr": expression,
+        "eval_time": at,
+        "exp_samples": [{"labels": labels, "value": value} for labels, value in expected.items()],
+    }
+    run_promtool(
+        folder / "expression.test.json",
+        series,
+        {"promql_expr_test": [evaluated]},
+        about=f"{expression}\nat {at}:\n",
+    )
+
+
+def run_promtool(
+    file: Path,
+    series: Series,
+    tests: Mapping[str, object],
+    *,
+    rule_files: Sequence[str] = (),
+    about: str = "",
+) -> None:
+    """Run promtool's ``tests`` of the rules in ``rule_files`` on ``series`` (a sample a minute).
+
+    They are written to ``file``, beside the rules; ``about`` goes before what promtool says.
+    """
     document = {
+        "rule_files": [*rule_files],
         "evaluation_interval": "1m",
         "tests": [
             {
@@ -30,19 +76,10 @@ def assert_samples(
                 "input_series": [
                     {"series": name, "values": values} for name, values in series.items()
                 ],
-                "promql_expr_test": [
-                    {
-                        "expr": expression,
-                        "eval_time": at,
-                        "exp_samples": [
-                            {"labels": labels, "value": value} for labels, value in expected.items()
-                        ],
-                    }
-                ],
+                **tests,
             }
         ],
     }
-    file = folder / "expression.test.json"
     file.write_text(json.dumps(document))  # JSON is YAML
     done = subprocess.run(
         [str(provide(PROMTOOL)), "test", "rules", str(file)],
@@ -50,7 +87,7 @@ def assert_samples(
         text=True,
         check=False,
     )
-    assert done.returncode == 0, f"{expression}\nat {at}:\n{done.stdout}{done.stderr}"
+    assert done.returncode == 0, f"{about}{done.stdout}{done.stderr}"
 
 
 class Server:

@@ -8,7 +8,7 @@ import pytest
 from dashboards import DashboardOptions, build
 from dashboards.panels import TOP_PROCESSES, PanelId
 from tests.dashboards.grafana import EVERYTHING, Choice, mapping, objects, promql, target
-from tests.dashboards.prometheus import Series, assert_samples
+from tests.dashboards.prometheus import DRIVER, Series, assert_samples, counter
 
 pytestmark = pytest.mark.prometheus
 
@@ -18,7 +18,7 @@ DASHBOARD = build(
     )
 )
 
-DRIVER, RUNTIME = "libcuda_mem_stats", "libcudart_mem_stats"
+RUNTIME = "libcudart_mem_stats"
 GIB = 1 << 30
 
 Check = Callable[..., None]
@@ -43,23 +43,6 @@ def check(tmp_path: Path) -> Check:
         assert_samples(tmp_path, series, sent, at, expected)
 
     return check
-
-
-def counter(kind: str, **labels: object) -> str:
-    """A series of the agent; every label has a value of its own only where a test gives one."""
-    known: dict[str, object] = {
-        "cluster": "aks-dev",
-        "k8s_namespace": "inference",
-        "k8s_podname": "vllm-0",
-        "pid": 41,
-        "job": "gadget",
-        "instance": "10.0.0.4:2224",
-        "host_raw": 0,
-        "comm": "python3",
-        "otel_scope_name": DRIVER,
-    }
-    inner = ",".join(f'{name}="{value}"' for name, value in (known | labels).items())
-    return f"mem_{kind}_bytes_total{{{inner}}}"
 
 
 def pod(name: str = "vllm-0", namespace: str = "inference", cluster: str = "aks-dev") -> str:
