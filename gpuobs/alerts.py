@@ -4,7 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from alerts import CATALOGUE, AlertKey
-from gpuobs.dashboard import write
+from gpuobs.output import add_output, write
 from gpuobs.statuses import Status
 from gpuobs.verb import Verb, add_stack
 
@@ -50,13 +50,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="where your people read this project's docs folder, for the alerts' runbook_url",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="-",
-        help="where to write it; - is standard output",
-    )
+    add_output(parser)
 
 
 def _run(options: argparse.Namespace) -> Status:

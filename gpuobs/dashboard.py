@@ -2,10 +2,8 @@
 
 import argparse
 import json
-import sys
-from pathlib import Path
 
-from flamegraphs.errors import UsageError
+from gpuobs.output import add_output, write
 from gpuobs.statuses import Status
 from gpuobs.verb import Verb, add_stack
 
@@ -29,13 +27,7 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
         help="uid of the Prometheus data source (default: the stack's; without one, the dashboard "
         "has no metrics)",
     )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="-",
-        help="where to write it; - is standard output",
-    )
+    add_output(parser)
 
 
 def _run(options: argparse.Namespace) -> Status:
@@ -64,17 +56,6 @@ def _of_stack(stack: str) -> tuple[str, str, str]:
         outputs.text("dataSourceUids", "pyroscope"),
         outputs.document.text("dataSourceUids", "prometheus"),
     )
-
-
-def write(text: str, output: str) -> None:
-    """Write ``text`` to the file ``output``; ``-`` is standard output."""
-    if output == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        Path(output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{output}: cannot be written: {error.strerror or error}.") from error
 
 
 DASHBOARD = Verb(

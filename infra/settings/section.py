@@ -8,7 +8,7 @@ yields. Both name the rule, the consequence and the fix, which the loader turns 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.alias_generators import to_camel
@@ -167,6 +167,9 @@ class Stringified:
     A number with a decimal point is refused: YAML reads 1.20 as 1.2, and the zero is gone.
     """
 
+    KINDS: ClassVar = ["string", "boolean", "integer"]
+    """What a stack file may hold, in the words of JSON Schema."""
+
     def check(self, value: object) -> object:
         """``value`` as text where nothing is lost."""
         return stringified(value)
@@ -179,19 +182,21 @@ class Stringified:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        return {**handler(schema), "type": ["string", "boolean", "integer"]}
+        return {**handler(schema), "type": self.KINDS}
 
 
 _MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00Z")
 
 
 @dataclass(frozen=True)
-class AsWritten:
+class AsWritten(Stringified):
     """A text in which each character counts; a boolean becomes ``"true"`` or ``"false"``.
 
     What YAML reads as a number or a date is refused: Pulumi hands on 83 for ``0123``, and a point
     in time for ``2026-11-30``, and what was written is gone.
     """
+
+    KINDS: ClassVar = ["string", "boolean"]
 
     def check(self, value: object) -> object:
         """``value``, or the broken rule as an error."""
@@ -208,17 +213,7 @@ class AsWritten:
                 "YAML read a point in time, and what was written is not known any more.",
                 f'write "{value[:10]}", in quotes',
             )
-        return stringified(value)
-
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> core_schema.CoreSchema:
-        return core_schema.no_info_before_validator_function(self.check, handler(source))
-
-    def __get_pydantic_json_schema__(
-        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        return {**handler(schema), "type": ["string", "boolean"]}
+        return super().check(value)
 
 
 def stringified(value: object) -> object:
