@@ -177,6 +177,17 @@ def assertion(environment: Mapping[str, str]) -> Callable[[], str] | None:
     return None
 
 
+def claims_of(token: str) -> Document:
+    """What a token says, not verified; nothing where it is opaque."""
+    parts = token.split(".")
+    if len(parts) != 3:
+        return Document({})
+    try:
+        return Document.parse(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except ValueError:
+        return Document({})
+
+
 def fixed_assertion_ends(environment: Mapping[str, str]) -> float | None:
     """When (Unix seconds) the federated token in ``ARM_OIDC_TOKEN`` ends; None: none is in use.
 
@@ -185,14 +196,7 @@ def fixed_assertion_ends(environment: Mapping[str, str]) -> float | None:
     """
     if not _is_on(environment, "ARM_USE_OIDC"):
         return None
-    parts = environment.get("ARM_OIDC_TOKEN", "").split(".")
-    if len(parts) != 3:
-        return None
-    try:
-        claims = Document.parse(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
-    except ValueError:
-        return None
-    ends = claims.integer("exp")
+    ends = claims_of(environment.get("ARM_OIDC_TOKEN", "")).integer("exp")
     return None if ends is None else float(ends)
 
 

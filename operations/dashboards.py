@@ -55,13 +55,8 @@ def delete(request: DashboardRequest, session: Session) -> Deletion:
             if not ownership.owns_tags(request.owner, _tags(live)):
                 return _leave_alone(request, live)
             made.update(folders.made_folders(_tags(live)))
-            grafana.request(
-                "DELETE",
-                f"/api/dashboards/uid/{segment(request.uid)}",
-                f"delete the dashboard {request.uid}",
-                ROLE,
-                accept=lambda status: status < 300 or status == 404,
-            )
+            path = f"/api/dashboards/uid/{segment(request.uid)}"
+            grafana.delete(path, f"delete the dashboard {request.uid}", ROLE)
             deleted = True
         elif not deleted and request.folder_uid:
             # A run before may have ended here; the uid is derived from the stack.

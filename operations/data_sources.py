@@ -209,13 +209,7 @@ def _refuse_unless_ours(request: DataSourceRequest, found: Document) -> None:
 
 
 def _remove(grafana: Grafana, uid: str) -> None:
-    grafana.request(
-        "DELETE",
-        f"/api/datasources/uid/{segment(uid)}",
-        f"delete the data source {uid}",
-        ROLE,
-        accept=lambda status: status < 300 or status == 404,
-    )
+    grafana.delete(f"/api/datasources/uid/{segment(uid)}", f"delete the data source {uid}", ROLE)
 
 
 def _by_uid(grafana: Grafana, uid: str) -> Document | None:

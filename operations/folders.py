@@ -152,10 +152,4 @@ def remove_if_empty(grafana: Grafana, uid: str) -> None:
         held = ", ".join(f"{count} {kind}" for kind, count in sorted(inside.items()) if count)
         say(f"note: the folder {uid} stays: it still holds {held}")
         return
-    grafana.request(
-        "DELETE",
-        path,
-        f"delete the folder {uid}",
-        ROLE,
-        accept=lambda status: status < 300 or status == 404,
-    )
+    grafana.delete(path, f"delete the folder {uid}", ROLE)

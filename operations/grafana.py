@@ -59,14 +59,14 @@ class Grafana:
 
     def get(self, path: str, action: str, role: str, **query: str) -> Document:
         """The JSON object at ``path``, which starts with ``/api/``."""
-        found = parse(self.request("GET", path, action, role, query=query).content)
+        _, found = self._answer("GET", path, action, role, query=query)
         if not is_object(found):
             raise self.not_understood(action)
         return Document(found)
 
     def get_list(self, path: str, action: str, role: str, **query: str) -> list[Document]:
         """The JSON objects of the list at ``path``."""
-        found = parse(self.request("GET", path, action, role, query=query).content)
+        _, found = self._answer("GET", path, action, role, query=query)
         if not is_list(found):
             raise self.not_understood(action)
         return [Document(one) for one in as_objects(found)]
@@ -79,6 +79,12 @@ class Grafana:
             if error.kind is ExitCode.NOT_FOUND:
                 return None
             raise
+
+    def delete(self, path: str, action: str, role: str) -> None:
+        """Delete what is at ``path``, if it is there."""
+        self.request(
+            "DELETE", path, action, role, accept=lambda status: status < 300 or status == 404
+        )
 
     def request(
         self,
@@ -97,6 +103,23 @@ class Grafana:
         says which statuses are answers rather than errors. A success that is not JSON is none:
         something between here and Grafana answered, and nothing is known of what Grafana did.
         """
+        response, _ = self._answer(
+            method, path, action, role, body=body, query=query, accept=accept
+        )
+        return response
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
+        action: str,
+        role: str,
+        *,
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+        accept: Callable[[int], bool] = lambda status: status < 300,
+    ) -> tuple[httpx.Response, object]:
+        """The response, and what JSON it holds."""
         try:
             response = self._client.request(
                 method,
@@ -114,11 +137,10 @@ class Grafana:
             ) from error
         if not accept(response.status_code):
             raise self._refused(response, action, role)
-        if response.is_success:
-            answer = parse(response.content)
-            if not (is_object(answer) or is_list(answer)):
-                raise self.not_understood(action)
-        return response
+        found = parse(response.content)
+        if response.is_success and not (is_object(found) or is_list(found)):
+            raise self.not_understood(action)
+        return response, found
 
     def not_understood(self, action: str) -> OperationError:
         """The error for an answer that Grafana does not give."""

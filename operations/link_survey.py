@@ -1,7 +1,5 @@
 """What the survey finds of the private link: its name, its endpoint, and the subnet it needs."""
 
-import re
-from collections.abc import Iterable
 from typing import Protocol
 
 from contract import azure
@@ -9,6 +7,7 @@ from contract.json import Document
 from contract.messages.survey import ClusterFacts, Presence, PrivateLinkFacts, SubnetFacts
 from operations.azure import presence_of
 from operations.errors import OperationError
+from operations.rights import permits
 
 _ALWAYS = (f"{azure.SUBNET}/read", f"{azure.SUBNET}/join/action")
 _TO_DISABLE_POLICIES = f"{azure.SUBNET}/write"
@@ -106,18 +105,3 @@ def _permissions(
         else:
             permissions += found.child("properties").children("permissions")
     return permissions, certain
-
-
-def permits(permission: Document, action: str) -> bool:
-    """Whether a permission of Azure RBAC, with its wildcards, allows ``action``."""
-    return matches(permission.texts("actions"), action) and not matches(
-        permission.texts("notActions"), action
-    )
-
-
-def matches(patterns: Iterable[str], action: str) -> bool:
-    """Whether one of ``patterns`` (Azure RBAC's wildcards) is of ``action``."""
-    return any(
-        re.fullmatch(re.escape(pattern).replace(r"\*", ".*"), action, re.IGNORECASE)
-        for pattern in patterns
-    )

@@ -5,10 +5,11 @@ survey: it becomes a ``Presence`` and the service's own words. Lookups run side 
 preview waits for them.
 """
 
+import itertools
 import os
 import re
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
@@ -37,9 +38,10 @@ from contract.messages.survey import (
 )
 from operations import link_survey
 from operations.azure import not_understood, parse_id, presence_of
-from operations.credentials import CliAccount, fixed_assertion_ends
+from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
 from operations.errors import ExitCode, OperationError
 from operations.registry import login_file
+from operations.rights import permits, permits_data
 from operations.session import Session
 
 DEADLINE = 20.0
@@ -477,12 +479,11 @@ class _Surveyor:
         from operations.grafana import Grafana
 
         try:
-            answer = Grafana(self._session, grafana.endpoint).request(
-                "GET", "/api/user/orgs", "ask Grafana for your role", ""
+            organisations = Grafana(self._session, grafana.endpoint).get_list(
+                "/api/user/orgs", "ask Grafana for your role", ""
             )
         except OperationError as error:
             return held if error.kind is ExitCode.FORBIDDEN else None
-        organisations = Document.parse(b'{"all":' + answer.content + b"}").children("all")
         roles_there = {one.text("role") for one in organisations}
         return True if "Admin" in roles_there else held
 
@@ -492,7 +493,8 @@ class _Surveyor:
             return None if roles is None else True
         definitions = [self._start(self._definition, one) for one in roles]
         found = [_result(one, None) for one in definitions]
-        if any(one is not None and _permits_data(one, azure.DATA_ACTIONS[role]) for one in found):
+        permissions = itertools.chain.from_iterable(one for one in found if one is not None)
+        if any(permits_data(one, azure.DATA_ACTIONS[role]) for one in permissions):
             return True
         return None if None in found else False
 
@@ -586,7 +588,7 @@ class _Surveyor:
             )
         except OperationError:
             return None
-        return any(link_survey.permits(one, azure.APPROVE_CONNECTION) for one in permissions)
+        return any(permits(one, azure.APPROVE_CONNECTION) for one in permissions)
 
     def _quota(self, vm_size: str) -> _Quota:
         """The vCPU quota of the VM size's family in the region; empty where it is not readable."""
@@ -719,15 +721,6 @@ def _is_untainted(pool: Document) -> bool:
     )
 
 
-def _permits_data(permissions: Iterable[Document], action: str) -> bool:
-    """Whether a role's permissions allow ``action`` on data."""
-    return any(
-        link_survey.matches(one.texts("dataActions"), action)
-        and not link_survey.matches(one.texts("notDataActions"), action)
-        for one in permissions
-    )
-
-
 def _assertion_seconds() -> int | None:
     ends = fixed_assertion_ends(os.environ)
     return None if ends is None else int(ends - time.time())
@@ -738,16 +731,7 @@ def _caller_of(token: str) -> _Caller:
 
     The claims are not verified: they only explain errors and pick role assignments to read.
     """
-    import base64
-
-    parts = token.split(".")
-    if len(parts) != 3:
-        return _Caller()
-    try:
-        padded = parts[1] + "=" * (-len(parts[1]) % 4)
-        claims = Document.parse(base64.urlsafe_b64decode(padded))
-    except ValueError:
-        return _Caller()
+    claims = claims_of(token)
     kind = claims.text("idtyp")
     if kind not in ("app", "user"):
         kind = "user" if claims.text("scp") or claims.text("upn") else "app"
