@@ -1,6 +1,5 @@
 """From the catalogue to the rules of one stack: thresholds filled in, links and commands whole."""
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -9,12 +8,12 @@ from alerts import expressions
 from alerts.catalogue import CATALOGUE, About, Alert, AlertKey, Severity
 from alerts.expressions import Scope
 from contract.agent import METRICS_POD, NAMESPACE_LABEL
+from contract.lines import line
 
 PAGE: Final = "users/alerts.md"
 """The runbook, below the folder of the documentation."""
 WINDOW: Final = "2h"
 """How far back links and commands look: an alert's hour, and one before it to compare."""
-_COMMAND: Final = "python -m gpuobs explain --stack {stack} --window 2h"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +99,7 @@ def _rule(alert: Alert, options: AlertOptions, scope: Scope) -> Rule:
 
 def command(stack: str) -> str:
     """The command that shows the cause, as it runs in the project's folder."""
-    return _COMMAND.format(stack=shlex.quote(stack))
+    return line("python", "-m", "gpuobs", "explain", "--stack", stack, "--window", WINDOW)
 
 
 def runbook(alert: Alert, documentation_url: str | None) -> str:

@@ -14,7 +14,7 @@ from typing import cast
 from contract.compatibility import conflicts
 from contract.lines import line
 from infra.faults import ConfigurationError, Fault, shown
-from infra.settings import PyroscopeSettings
+from infra.settings import UNLESS_ALLOWED, PyroscopeSettings
 
 _PATH = "gpuobs:pyroscope.chart.path"
 _DESCRIPTION = "Chart.yaml"
@@ -87,8 +87,7 @@ def _faults(settings: PyroscopeSettings, path: str, chart: LocalChart) -> Iterat
                 value=shown(path),
                 rule=f"{conflict.rule}; this one is {chart.version}",
                 why=conflict.why,
-                fix="take a chart of these versions (or, knowing that profiles may vanish without "
-                "an error, set gpuobs:pyroscope: { allowIncompatibleServer: true })",
+                fix=f"take a chart of these versions {UNLESS_ALLOWED}",
             )
 
 

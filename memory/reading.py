@@ -8,7 +8,7 @@ exporter's (in bytes); nodes and ages kube-state-metrics'. What nobody collects 
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -251,9 +251,7 @@ def _merged(
         )
 
 
-def _by_device(
-    found: Iterator[tuple[Series, float]] | Sequence[tuple[Series, float]],
-) -> "Iterator[tuple[str, float]]":
+def _by_device(found: Iterable[tuple[Series, float]]) -> Iterator[tuple[str, float]]:
     for series, value in found:
         yield _device_id(series), value
 
@@ -277,11 +275,13 @@ def _user(series: Series) -> Pod | None:
 # --- nodes and ages ----------------------------------------------------------------------------
 
 
+def _names(pods: Iterable[Pod]) -> list[str]:
+    """The pods' names, each as a regular expression in a query's text."""
+    return sorted({_escaped(re.escape(pod.name)) for pod in pods if pod.name})
+
+
 def _nodes(metrics: Metrics, scope: Sequence[str], at: float, pods: "set[Pod]") -> dict[Pod, str]:
-    names = "|".join(
-        sorted({re.escape(pod.name).replace("\\", "\\\\") for pod in pods if pod.name})
-    )
-    either = f"{names}|{NAMESPACE}-.+" if names else f"{NAMESPACE}-.+"
+    either = "|".join([*_names(pods), f"{NAMESPACE}-.+"])
     query = _selector("kube_pod_info", *scope, f'pod=~"{either}"')
     return {
         Pod(series.label("namespace"), series.label("pod")): series.label("node")
@@ -292,7 +292,7 @@ def _nodes(metrics: Metrics, scope: Sequence[str], at: float, pods: "set[Pod]") 
 def _started(
     metrics: Metrics, scope: Sequence[str], at: float, nodes: Mapping[Pod, str]
 ) -> dict[Pod, float]:
-    names = "|".join(sorted({re.escape(pod.name).replace("\\", "\\\\") for pod in nodes}))
+    names = "|".join(_names(nodes))
     found: dict[Pod, float] = {}
     for metric in ("kube_pod_created", "kube_pod_start_time"):
         for series, value in _now(metrics, _selector(metric, *scope, f'pod=~"{names}"'), at):

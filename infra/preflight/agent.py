@@ -6,7 +6,7 @@ from contract.compatibility import AGENTS, installed_conflict, is_newer
 from contract.messages.survey import ExtensionFacts, Presence
 from infra.faults import Fault
 from infra.preflight.finding import Finding
-from infra.settings import Settings
+from infra.settings import UNLESS_ALLOWED, Settings
 
 
 def installed_agent(settings: Settings, extension: ExtensionFacts) -> str:
@@ -44,8 +44,7 @@ def check_contract(settings: Settings, agent: str) -> Iterator[Finding]:
             value=server.image_tag,
             rule=f"{conflict.rule}; the installed agent is {agent}",
             why=conflict.why,
-            fix=f"{conflict.fix} (or, knowing that profiles may vanish without an error, set "
-            "gpuobs:pyroscope: { allowIncompatibleServer: true })",
+            fix=f"{conflict.fix} {UNLESS_ALLOWED}",
         )
     elif is_newer(agent):
         yield (

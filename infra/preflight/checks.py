@@ -144,16 +144,20 @@ def _findings(
 def operation_in_progress(survey: Survey) -> str:
     """What an ``up`` waits for before it changes anything, for a person; empty: nothing."""
     for kind, found in (("cluster", survey.cluster), ("Grafana workspace", survey.grafana)):
-        if is_at_rest(found.provisioning_state) or found.provisioning_state == "Deleting":
-            continue
-        return f"{kind} {found.id.rsplit('/', 1)[-1]}, which is {found.provisioning_state}"
+        if _ends_by_itself(found.provisioning_state):
+            return f"{kind} {found.id.rsplit('/', 1)[-1]}, which is {found.provisioning_state}"
     return ""
+
+
+def _ends_by_itself(state: str) -> bool:
+    """Whether it is an operation after which the thing is still there."""
+    return not is_at_rest(state) and state != "Deleting"
 
 
 def _as_at_rest(found: T, place: Place, *, preview: bool) -> tuple[T, str]:
     """In a preview: ``found`` without an operation that ends by itself, and a sentence of it."""
     state = found.provisioning_state
-    if not preview or is_at_rest(state) or state == "Deleting":
+    if not preview or not _ends_by_itself(state):
         return found, ""
     return found.model_copy(update={"provisioning_state": ""}), (
         f"The {place.kind} {place.name} has an operation in progress ({state}); `pulumi up` waits "

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from contract.agent import NAMESPACE
+from contract.azure import is_at_rest
 from contract.choices import ClusterCredentials
 from contract.lines import line, pools_of
 from contract.messages.survey import ClusterFacts, Survey
@@ -10,9 +11,6 @@ from infra.faults import Fault
 from infra.preflight.finding import Finding, Place
 from infra.preflight.pools import autoscaled_pool_changes, is_newer, system_pool
 from infra.settings import AzureMonitorMetrics, NewCluster, Settings
-
-_AT_REST = ("Succeeded", "Failed", "Canceled", "")
-"""Provisioning states in which AKS takes a change."""
 
 
 def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
@@ -29,7 +27,7 @@ def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> It
             why="whatever is put into it is deleted with it.",
             fix="wait until it is gone and name another cluster",
         )
-    elif cluster.provisioning_state not in _AT_REST:
+    elif not is_at_rest(cluster.provisioning_state):
         yield place.fault(
             rule=f"must have no operation in progress; it is {cluster.provisioning_state}",
             why="AKS refuses a change while another one is in progress.",

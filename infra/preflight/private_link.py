@@ -131,9 +131,8 @@ def _check_name(settings: Settings, survey: Survey, request: SurveyRequest) -> I
 def _other_owner(frontends: tuple[str, ...], service: str, nodes: str) -> str:
     """Whose the Private Link Service is, where it is not this cluster's Pyroscope's."""
     groups = {frontend.split("/")[4] for frontend in frontends if frontend.count("/") > 4}
-    others = sorted(group for group in groups if group.lower() != nodes.lower())
-    if others and len(others) == len(groups):
-        return f"another cluster's, with its load balancer in group {', '.join(others)}"
+    if groups and nodes.lower() not in {group.lower() for group in groups}:
+        return f"another cluster's, with its load balancer in group {', '.join(sorted(groups))}"
     if service and service.lower() != f"{NAMESPACE}/{PYROSCOPE_SERVICE}":
         return f"of the Kubernetes Service {service}"
     return ""

@@ -42,6 +42,7 @@ from infra.settings.prometheus import (
 )
 from infra.settings.pyroscope import (
     DEFAULT_OCI_CHART,
+    UNLESS_ALLOWED,
     ChartSettings,
     Disk,
     PrivateLinkSettings,
@@ -54,6 +55,7 @@ from infra.settings.tree import Settings
 __all__ = [
     "DEFAULT_OCI_CHART",
     "NAMESPACE",
+    "UNLESS_ALLOWED",
     "AlertsSettings",
     "Autoscaling",
     "AzureMonitorMetrics",

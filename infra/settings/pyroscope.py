@@ -30,6 +30,11 @@ DEFAULT_OCI_CHART = "oci://ghcr.io/grafana/helm-charts/pyroscope"
 FREE_DISK_RULE_GIB = 10
 """Pyroscope drops its oldest blocks while less than this is free, in GiB."""
 SMALLEST_DISK_GIB = 50
+UNLESS_ALLOWED = (
+    "(or, knowing that profiles may vanish without an error, set gpuobs:pyroscope: "
+    "{ allowIncompatibleServer: true })"
+)
+"""What follows the fix of whatever breaks the compatibility contract."""
 
 OciReference = Annotated[
     str,

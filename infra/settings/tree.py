@@ -11,7 +11,7 @@ from infra.settings.gpu_pool import GpuPoolSettings
 from infra.settings.grafana import GrafanaSettings
 from infra.settings.inspektor_gadget import InspektorGadgetSettings
 from infra.settings.prometheus import PrometheusSettings
-from infra.settings.pyroscope import PyroscopeSettings
+from infra.settings.pyroscope import UNLESS_ALLOWED, PyroscopeSettings
 from infra.settings.section import RuleViolation, Section
 
 
@@ -65,8 +65,7 @@ class Settings(Section):
                 value=value,
                 rule=conflict.rule,
                 why=conflict.why,
-                fix=f"{conflict.fix} (or, knowing that profiles may vanish without an error, set "
-                "gpuobs:pyroscope: { allowIncompatibleServer: true })",
+                fix=f"{conflict.fix} {UNLESS_ALLOWED}",
             )
 
     def _resource_group(self) -> Iterable[RuleViolation]:
