@@ -161,6 +161,15 @@ def private_link_service_id(subscription_id: str, resource_group: str, name: str
     return resource_id(subscription_id, resource_group, PRIVATE_LINK_SERVICE, name)
 
 
+MANAGED_ENDPOINTS = "managedPrivateEndpoints"
+"""Below a Grafana workspace."""
+
+
+def managed_endpoint_id(grafana_id: str, name: str) -> str:
+    """Id of a managed private endpoint of the workspace ``grafana_id``."""
+    return f"{grafana_id}/{MANAGED_ENDPOINTS}/{name}"
+
+
 @dataclass(frozen=True)
 class ResourceId:
     """An ARM id of a resource in a resource group, taken apart."""

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from contract.azure import GRAFANA, GRAFANA_API, ResourceId
+from contract.azure import GRAFANA, GRAFANA_API, ResourceId, managed_endpoint_id
 from contract.json import Document
 from contract.lines import delete_resource, line
 from contract.messages.private_link import ApprovalRequest
@@ -182,7 +182,7 @@ def _document(request: ApprovalRequest, session: Session) -> Document:
 
 
 def _path(request: ApprovalRequest) -> str:
-    return f"{request.grafana_id}/managedPrivateEndpoints/{request.endpoint_name}"
+    return managed_endpoint_id(request.grafana_id, request.endpoint_name)
 
 
 def how_to_refresh(request: ApprovalRequest) -> str:

@@ -379,14 +379,13 @@ class _Surveyor:
         return look_inside(self._session, cluster_id, admin=self._request.admin)
 
     def _endpoints(self, grafana_id: str) -> tuple[EndpointFacts, ...]:
-        path = f"{grafana_id}/managedPrivateEndpoints"
         try:
-            listed = self._get_all(path, azure.GRAFANA_API)
+            listed = self._get_all(f"{grafana_id}/{azure.MANAGED_ENDPOINTS}", azure.GRAFANA_API)
         except OperationError:
             return ()
         return tuple(
             EndpointFacts(
-                id=f"{path}/{one.text('name')}",
+                id=azure.managed_endpoint_id(grafana_id, one.text("name")),
                 name=one.text("name"),
                 private_link_id=one.text("properties", "privateLinkResourceId"),
             )
@@ -535,8 +534,8 @@ class _Surveyor:
         name, group = request.private_link_name, request.private_link_group
         group = group or cluster.node_resource_group
         link_id = azure.private_link_service_id(self._subscription, group, name or "")
-        endpoint_id = (
-            f"{request.grafana_id}/managedPrivateEndpoints/{request.private_endpoint_name}"
+        endpoint_id = azure.managed_endpoint_id(
+            request.grafana_id or "", request.private_endpoint_name or ""
         )
         allowed = partial(
             link_survey.subnet, self._get, self._get_all, principal=cluster.principal_id

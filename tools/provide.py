@@ -351,9 +351,8 @@ def _build(tool: Tool, build: Build, target: Path) -> None:
             _go(folder, command)
     except _GoError as error:
         partial.unlink(missing_ok=True)
-        tail = "\n".join(str(error).strip().splitlines()[-15:])
         raise ToolError(
-            f"building {tool.name} {build.version} failed:\n{tail}\n"
+            f"building {tool.name} {build.version} failed:\n{_end_of(error)}\n"
             f"Install {tool.needed} instead ({tool.install}), or fix the cause "
             f"(a Go older than {build.module / 'go.mod'} asks for, no network, no disk space)."
         ) from error
@@ -371,9 +370,8 @@ def _install(tool: Tool, packages: Packages, target: Path) -> None:
         with _progress(tool.name):
             packages.install(target)
     except InstallationError as error:
-        tail = "\n".join(str(error).strip().splitlines()[-15:])
         raise ToolError(
-            f"installing {tool.name} {packages.version} failed:\n{tail}\n"
+            f"installing {tool.name} {packages.version} failed:\n{_end_of(error)}\n"
             "Fix the cause (no network, no disk space) and run this again."
         ) from error
     say(f"installed {tool.name} {packages.version} in {time.monotonic() - begin:.0f} s: {target}")
@@ -389,6 +387,11 @@ def _gathered(build: Build, folder: Path) -> Path:
         # copyfile: the module's own files are read-only, and so would be their copies.
         shutil.copyfile(module / name, folder / Path(name).name)
     return folder
+
+
+def _end_of(error: Exception) -> str:
+    """The last lines of what a program printed, where it says why."""
+    return "\n".join(str(error).strip().splitlines()[-15:])
 
 
 class _GoError(Exception):

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from simulator.values import as_object, as_objects, as_text, dig, texts
+from simulator.values import JsonObject, as_object, as_objects, as_text, dig, texts
 from simulator.world import Resource, World
 
 OWNER = "8e3af657-a8ff-443c-a75c-2fe8c4bcb635"
@@ -111,7 +111,7 @@ def definition(world: World, role: str) -> Role | None:
         return ROLES[role.lower()]
     for item in world.of_type(ROLE_DEFINITIONS):
         if item.name.lower() == role.lower():
-            (permissions, *_) = [*as_objects(item.properties.get("permissions")), {}]
+            permissions = next(iter(as_objects(item.properties.get("permissions"))), JsonObject())
             return Role(
                 as_text(item.properties.get("roleName")),
                 tuple(texts(permissions.get("actions"))),

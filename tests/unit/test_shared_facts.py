@@ -23,6 +23,7 @@ SHARED_FACTS = {
     "type of extensions": azure.EXTENSION,
     "type of rule groups": azure.RULE_GROUP,
     "type of action groups": azure.ACTION_GROUP,
+    "collection of managed private endpoints": azure.MANAGED_ENDPOINTS,
     "API version for AKS clusters": azure.MANAGED_CLUSTER_API,
     "API version for Grafana workspaces": azure.GRAFANA_API,
     "API version for Private Link Services": azure.PRIVATE_LINK_SERVICE_API,
