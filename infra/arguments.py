@@ -410,7 +410,7 @@ def wanted_dashboard(stack: Stack) -> Dashboard:
         ConfigurationError: the dashboard's file cannot be used.
     """
     settings, metrics = stack.settings.grafana, stack.prometheus_source
-    uid = settings.dashboard.uid or stack.names.dashboard
+    uid = stack.on_grafana.dashboard_uid
     model = dashboard_model(
         settings.dashboard,
         uid=uid,

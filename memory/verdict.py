@@ -79,7 +79,7 @@ def verdict(
     return Verdict(
         kind=kind,
         growth=history,
-        reasons=list(_reasons(history, allocated if told else None, configured_share)),
+        reasons=_reasons(history, allocated if told else None, configured_share),
         next_step=_next_step(kind, allocated if told else None, utilization),
     )
 

@@ -10,6 +10,9 @@ from infra.faults import Fault
 Finding = Fault | str
 """A string is a warning."""
 
+ELIGIBLE = " (or activate it, where you are eligible for it in Privileged Identity Management)"
+"""What follows the line that gives the caller a role."""
+
 
 @dataclass(frozen=True)
 class Place:

@@ -8,12 +8,11 @@ from contract.lines import line, open_to_public_networks
 from contract.messages.survey import GrafanaFacts, Survey, SurveyRequest
 from infra.deployed import Own
 from infra.preflight.caller import caller_of
-from infra.preflight.finding import Finding, Place, role_assignment
+from infra.preflight.finding import ELIGIBLE, Finding, Place, role_assignment
 from infra.settings import Settings
 
 OLDEST_MAJOR_VERSION = 11
 """The dashboard needs Grafana 11.6."""
-_ELIGIBLE = " (or activate it, where you are eligible for it in Privileged Identity Management)"
 OLDEST_CURRENT_MAJOR_VERSION = 12
 """Azure retired 11 on 2026-06-15."""
 
@@ -104,7 +103,7 @@ def check_caller(
                 role=Role.GRAFANA_ADMIN,
                 scope=place.id,
             )
-            + _ELIGIBLE,
+            + ELIGIBLE,
         )
     elif survey.grafana.caller_may_admin is None and Own.DASHBOARD not in deployed:
         yield (

@@ -10,7 +10,7 @@ from contract.messages.survey import Presence, Survey, SurveyRequest
 from infra.deployed import EVERYTHING, Own
 from infra.faults import Fault
 from infra.preflight.caller import caller_of
-from infra.preflight.finding import Finding, Place, role_assignment
+from infra.preflight.finding import ELIGIBLE, Finding, Place, role_assignment
 from infra.settings import Settings
 
 _LINK = "gpuobs:pyroscope.privateLink"
@@ -194,6 +194,5 @@ def check_private_link(
         yield place.fault(
             rule=rule,
             why="Grafana's connection would stay pending and no profile could be read.",
-            fix=f"{assign} (or activate it, where you are eligible for it in Privileged Identity "
-            "Management)",
+            fix=assign + ELIGIBLE,
         )
