@@ -62,6 +62,7 @@ func main() {
 	pprof.StopCPUProfile()
 	cpu.Close()
 	(&cache{}).fill(40)
+	runtime.GC() // the heap profile is as of the last collection
 	heap, _ := os.Create(os.Args[2])
 	pprof.WriteHeapProfile(heap)
 	heap.Close()

@@ -159,9 +159,21 @@ def record(
         settings = cast("Any", SETTINGS)
         settings.rpc_manager.clear()
         settings.outputs.clear()
-        loop.close()
+        _abandon(loop)
         asyncio.set_event_loop(None)
     return monitor.recorded
+
+
+def _abandon(loop: asyncio.AbstractEventLoop) -> None:
+    """Close ``loop`` with all that a failed program still waited for: left to the garbage
+    collector, it would be reported as never awaited in whatever test runs by then."""
+    waiting = asyncio.all_tasks(loop)
+    for task in waiting:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*waiting, return_exceptions=True))
+    # The program's one failure is also the failure of everything that waited; it was raised.
+    loop.set_exception_handler(lambda _loop, _context: None)
+    loop.close()
 
 
 def _without_value(program: Callable[[], object]) -> None:

@@ -1,5 +1,7 @@
 """Both shipped stack files through the whole program, up to what the engine receives."""
 
+import asyncio
+import gc
 import importlib
 import json
 import pkgutil
@@ -511,16 +513,30 @@ def test_where_nothing_can_be_looked_up_a_sentence_says_why() -> None:
     assert caught.value.__suppress_context__, "the cause would be shown as a traceback"
 
 
-def test_where_a_lookup_fails_its_own_words_are_shown() -> None:
-    class Failing(answers.Azure):
-        def ask(self, question: str) -> str:
-            if Question.model_validate_json(question).verb is Verb.OBSERVE:
-                return Reply(error="error: unexpected ValueError in observe: no").to_json()
-            return super().ask(question)
+class FailingToObserve(answers.Azure):
+    """Finds everything, and cannot observe what the stack made."""
 
+    def ask(self, question: str) -> str:
+        if Question.model_validate_json(question).verb is Verb.OBSERVE:
+            return Reply(error="error: unexpected ValueError in observe: no").to_json()
+        return super().ask(question)
+
+
+def test_where_a_lookup_fails_its_own_words_are_shown() -> None:
     with pytest.raises(pulumi.RunError, match="could not be observed") as caught:
-        dev(azure=Failing())
+        dev(azure=FailingToObserve())
     assert "unexpected ValueError in observe: no" in str(caught.value)
+
+
+def test_a_program_that_failed_leaves_nothing_running_for_the_next_test() -> None:
+    with pytest.raises(pulumi.RunError):
+        dev(azure=FailingToObserve())
+    tasks = cast("list[asyncio.Task[object]]", _all(asyncio.Task))
+    assert [one for one in tasks if not one.done()] == []
+
+
+def _all(kind: type) -> list[object]:
+    return [one for one in gc.get_objects() if isinstance(one, kind)]
 
 
 def test_where_the_azure_provider_cannot_sign_in_a_sentence_says_how() -> None:
