@@ -9,7 +9,6 @@ reads each of them in a process of its own and prints what that took. The test s
 import argparse
 import gzip
 import json
-import os
 import pickle
 import subprocess
 import sys
@@ -183,21 +182,31 @@ class Cost:
     error: str
 
 
+_MEASURE = """
+import resource, subprocess, sys
+status = subprocess.call(sys.argv[2:])
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+with open(sys.argv[1], "w") as file:
+    print(used.ru_utime + used.ru_stime, used.ru_maxrss, file=file)
+sys.exit(status)
+"""
+"""A small process between: on Linux the peak of a new process begins with that of its parent."""
+
+
 def cost(arguments: Sequence[str]) -> Cost:
     """Run ``python -m flamegraphs`` and say what it took."""
-    with tempfile.TemporaryFile() as error:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "flamegraphs", *arguments],
+    command = [sys.executable, "-m", "flamegraphs", *arguments]
+    with tempfile.NamedTemporaryFile("r") as usage:
+        done = subprocess.run(
+            [sys.executable, "-c", _MEASURE, usage.name, *command],
             stdout=subprocess.DEVNULL,
-            stderr=error,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        error.seek(0)
-        said = error.read().decode()
+        seconds, peak = map(float, usage.read().split())
     scale = 2**20 if sys.platform == "darwin" else 2**10  # kilobytes on Linux
-    seconds = usage.ru_utime + usage.ru_stime
-    return Cost(seconds, usage.ru_maxrss / scale, process.returncode, said)
+    return Cost(seconds, peak / scale, done.returncode, done.stderr)
 
 
 def main() -> int:

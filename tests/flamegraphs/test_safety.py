@@ -103,6 +103,12 @@ def test_a_picture_is_well_formed_whatever_names_title_and_unit_are(
 # ---- the machine ----
 
 
+def test_what_a_file_costs_does_not_count_the_memory_of_whoever_measures_it() -> None:
+    held = bytearray(os.urandom(1)) * (2 * hostile.MEBIBYTES * 2**20)
+    assert hostile.cost(["--help"]).mebibytes < hostile.MEBIBYTES
+    assert len(held) > hostile.MEBIBYTES
+
+
 @pytest.mark.parametrize("name", hostile.WORST)
 def test_a_file_of_100_kb_costs_at_most_512_mb_and_10_seconds(tmp_path: Path, name: str) -> None:
     file = tmp_path / "file"
