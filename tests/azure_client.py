@@ -41,9 +41,11 @@ class AzureClient:
     def __init__(self, server: Running) -> None:
         self.server = server
         self._tokens: dict[str, str] = {}
+        trusted = ssl.create_default_context(cafile=server.ca_file)
+        self._identity = httpx.Client(verify=trusted, trust_env=False)
         self.http = httpx.Client(
             base_url=server.arm_url,
-            verify=ssl.create_default_context(cafile=server.ca_file),
+            verify=trusted,
             auth=self._authorize,
             trust_env=False,
         )
@@ -54,17 +56,17 @@ class AzureClient:
 
     def __exit__(self, *_: object) -> None:
         self.http.close()
+        self._identity.close()
 
     # --- who calls ----------------------------------------------------------------------------
 
     def token(self, audience: str = ARM) -> str:
         """A token of the present caller; empty if the machine has no identity."""
         if audience not in self._tokens:
-            answer = httpx.get(
+            answer = self._identity.get(
                 self.server.identity_url,
                 params={"api-version": "2019-08-01", "resource": audience},
                 headers={"X-IDENTITY-HEADER": self.server.environment["IDENTITY_HEADER"]},
-                trust_env=False,
             )
             self._tokens[audience] = as_text(as_object(answer.json()).get("access_token"))
         return self._tokens[audience]
