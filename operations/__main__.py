@@ -54,7 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
         command = _COMMANDS[Verb(options.verb)]
-        with Session(deadline=getattr(options, "deadline", None)) as session:
+        deadline = getattr(options, "deadline", None)
+        with Session(deadline=deadline, verb=options.verb) as session:
             answer = command.answer(options, session)
         print(answer.line, flush=True)  # noqa: T201 - the one line of the contract
         return answer.exit_code

@@ -89,8 +89,9 @@ def parse_id(text: str, expected_type: str) -> ResourceId:
 class Azure:
     """Tokens and Resource Manager for one process; safe to use from several threads."""
 
-    def __init__(self, account: CliAccount = ANY_ACCOUNT) -> None:
-        self._account = account
+    def __init__(self, account: CliAccount | None = None, *, user_agent: str = "gpuobs") -> None:
+        self._account = account or ANY_ACCOUNT
+        self._user_agent = user_agent
         self.arm_url = os.environ.get(ARM_URL_VARIABLE, "").rstrip("/") or ARM_URL
         self._open = ExitStack()
 
@@ -219,7 +220,7 @@ class Azure:
             policies=[
                 _RaiseRefusals(),
                 RequestIdPolicy(),
-                UserAgentPolicy("gpuobs"),
+                UserAgentPolicy(self._user_agent),
                 ARMChallengeAuthenticationPolicy(self.credential, scope_of(ARM_URL)),
             ],
             transport=RequestsTransport(

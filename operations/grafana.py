@@ -54,7 +54,11 @@ class Grafana:
         self.workspace_id = workspace_id
         self._session = session
         self._client = session.connections.enter_context(
-            httpx.Client(auth=_Bearer(session.azure), timeout=_TIMEOUT)
+            httpx.Client(
+                auth=_Bearer(session.azure),
+                headers={"User-Agent": session.user_agent},
+                timeout=_TIMEOUT,
+            )
         )
 
     def get(self, path: str, action: str, role: str, **query: str) -> Document:

@@ -59,7 +59,7 @@ class Kubernetes:
         self._client = session.connections.enter_context(
             httpx.Client(
                 base_url=server.text("server").rstrip("/"),
-                headers=_authorization(session, user),
+                headers={"User-Agent": session.user_agent, **_authorization(session, user)},
                 verify=_trust(server, user),
                 timeout=_TIMEOUT,
             )

@@ -41,7 +41,7 @@ def main() -> NoReturn:
 
 
 def _answer_all(questions: SimpleQueue[str]) -> None:
-    with Session() as session:
+    with Session(verb="program") as session:
         _prepare(session)
         while True:
             question = Question.model_validate_json(questions.get())

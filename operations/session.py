@@ -32,6 +32,8 @@ class Session:
     """Seconds; None: each operation's own default."""
     observed: str = field(default_factory=lambda: os.environ.get(OBSERVED_VARIABLE, ""))
     """The revision that ``observe`` answered for the object this run applies."""
+    verb: str = ""
+    """Which of the operations this is; empty for a command of a person's."""
     account: "CliAccount | None" = None
     """Of `az login`; None: its default."""
     connections: ExitStack = field(default_factory=ExitStack)
@@ -48,7 +50,12 @@ class Session:
         """Tokens and Resource Manager."""
         from operations.azure import Azure
 
-        return self.connections.enter_context(Azure(self.account) if self.account else Azure())
+        return self.connections.enter_context(Azure(self.account, user_agent=self.user_agent))
+
+    @property
+    def user_agent(self) -> str:
+        """How requests name their sender: in the logs of services, and to the simulated Azure."""
+        return f"gpuobs ({self.verb})" if self.verb else "gpuobs"
 
     def is_about(self, request: Message) -> None:
         """Sign in for the subscription of the ids in ``request``.

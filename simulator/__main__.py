@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 
 from simulator import home as homes
-from simulator import session, timeline
+from simulator import requests, session, timeline
 from simulator.apiserver import provision
 from simulator.values import as_objects
 from tools.provide import ToolError
@@ -44,15 +44,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         action="store_true",
         help="print what began when, and the simulated seconds it took",
     )
+    action.add_argument(
+        "--requests",
+        action="store_true",
+        help="print every request since it was started: who sent it, and what was answered",
+    )
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER)
     given = parser.parse_args(arguments)
     command = given.command[1:] if given.command[:1] == ["--"] else given.command
-    if command and (given.reset or given.inspect or given.timeline):
-        parser.error("--reset, --inspect and --timeline take no command")
+    if command and (given.reset or given.inspect or given.timeline or given.requests):
+        parser.error("--reset, --inspect, --timeline and --requests take no command")
     real = given.kubernetes == "real"
     try:
         if given.reset:
             homes.reset(homes.Home.from_environment())
+            return 0
+        if given.requests:
+            for shown in requests.table(requests.read(homes.Home.from_environment().azure)):
+                print(shown)  # noqa: T201
             return 0
         if given.inspect or given.timeline:
             return _look("timeline" if given.timeline else "inspect", real)

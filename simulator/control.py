@@ -3,6 +3,8 @@
 - ``GET inspect``: everything there is, sorted (the shape ``scripts/simulate --inspect`` prints).
 - ``GET timeline``: every operation and controller step with its simulated start and seconds.
 - ``GET faults``: the fault rules that struck, and those never used.
+- ``GET world`` and ``POST world``: all state, to go back to it later (on the same server: the
+  addresses and the authority in it are this one's).
 - ``POST settings``: change, while it runs, ``latency`` (factor), ``faults`` (a plan), ``caller``
   (object id of the identity that tokens are given to; empty: none), ``principals``
   (``[{id, kind, name, members}]``, added), ``registrations`` (``{namespace: state}``), ``quota``
@@ -10,7 +12,9 @@
   of the simulated one), ``extensionChart`` (``{namespace: whether the extension's chart carries it,
   release: name of its Helm release}``), ``subscriptions`` (``{id: tenant id}``: more of them, or
   foreign ones; the caller owns those of the home tenant), ``takenNames`` (names that somebody
-  outside of this world has where names are unique).
+  outside of this world has where names are unique), ``phase`` (a word that the log of requests
+  and fault rules know the calls from now on by), ``answers`` (whether that log has the bodies of
+  the answers, with the tokens in them).
 - ``POST advance`` ``{"seconds"}``: let simulated time pass.
 - ``POST services/<cluster>``: a JSON list of Service manifests observed in a real cluster of that
   name; the answer is what the cloud controller wants of each
@@ -30,7 +34,7 @@ from simulator.clock import Clock
 from simulator.faults import FaultPlan, FaultPlanError
 from simulator.http import Request, Response
 from simulator.kubernetes import cloud_controller
-from simulator.kubernetes.state import SYSTEM_NAMESPACES, name_of
+from simulator.requests import RequestLog
 from simulator.values import (
     JsonObject,
     as_integer,
@@ -47,9 +51,12 @@ from simulator.world import GrafanaState, Principal, World
 class Control:
     """Answers the control interface."""
 
-    def __init__(self, world: World, plan: FaultPlan) -> None:
+    def __init__(self, world: World, plan: FaultPlan, log: RequestLog) -> None:
         self._world = world
+        self._log = log
         self.plan = plan
+        self.phase = ""
+        self.logs_answers = False
 
     def handle(self, request: Request) -> Response:
         """Answer one request; the path is without ``/simulator``."""
@@ -61,6 +68,10 @@ class Control:
                 return Response(200, self._world.timeline)
             case "GET", "faults":
                 return Response(200, self.plan.report())
+            case "GET", "world":
+                return Response(200, self._world.to_bytes())
+            case "POST", "world":
+                return self._go_back(request.body)
             case "POST", "settings":
                 return self._settings(request.json_object())
             case "POST", "advance":
@@ -91,6 +102,10 @@ class Control:
                         self.plan = FaultPlan.parse(value)
                     except FaultPlanError as error:
                         return _wrong(str(error))
+                case "phase":
+                    self.phase = as_text(value)
+                case "answers":
+                    self.logs_answers = value is True
                 case "principals":
                     for item in as_objects(value):
                         new = Principal(
@@ -115,6 +130,13 @@ class Control:
                         seed.own(world, text_map(value))
                 case _:
                     return _wrong(f"unknown setting {key!r}")
+        return Response(200, {})
+
+    def _go_back(self, state: bytes) -> Response:
+        try:
+            self._world.take_bytes(state)
+        except ValueError as error:
+            return _wrong(str(error))
         return Response(200, {})
 
     def _services(self, cluster: str, manifests: list[JsonObject]) -> Response:
@@ -145,6 +167,8 @@ class Control:
         seed.plant(fresh)
         self._world.take(fresh.kept())
         self.plan = FaultPlan()
+        self.phase = ""
+        self._log.clear()
 
 
 def inspect(world: World) -> JsonObject:
@@ -164,7 +188,7 @@ def inspect(world: World) -> JsonObject:
                 "releases": [
                     {
                         name: release.get(name)
-                        for name in ("namespace", "name", "chart", "version", "status")
+                        for name in ("namespace", "name", "chart", "version", "status", "values")
                     }
                     for _, release in sorted(state.releases.items())
                 ],
@@ -172,11 +196,7 @@ def inspect(world: World) -> JsonObject:
                     _service(manifest, state.addresses)
                     for manifest in sorted(state.services, key=cloud_controller.key_of)
                 ],
-                "objects": [
-                    _object(manifest)
-                    for _, manifest in sorted(state.objects.items())
-                    if _is_shown(manifest)
-                ],
+                "objects": [_object(manifest) for _, manifest in sorted(state.objects.items())],
             }
             for key, state in sorted(world.clusters.items())
         },
@@ -194,13 +214,6 @@ def _grafana(state: GrafanaState) -> JsonObject:
 
 def _sorted(items: list[JsonObject]) -> list[JsonObject]:
     return sorted(items, key=lambda item: as_text(item.get("uid")))
-
-
-def _is_shown(manifest: JsonObject) -> bool:
-    """Whether it is one of the objects: pods follow from workloads, Services are shown apart."""
-    if manifest.get("kind") == "Namespace":
-        return name_of(manifest) not in SYSTEM_NAMESPACES
-    return manifest.get("kind") not in ("Pod", "Service")
 
 
 def _object(manifest: JsonObject) -> JsonObject:

@@ -34,13 +34,14 @@ from simulator.apiserver.token_review import review
 from simulator.arm.api import ArmService
 from simulator.clock import Clock
 from simulator.control import Control
-from simulator.faults import Effect, FaultPlan, FaultPlanError
+from simulator.faults import Effect, FaultPlan, FaultPlanError, Rule, Seen
 from simulator.grafana.api import GrafanaService
 from simulator.http import MalformedBodyError, Request, Response, Service
 from simulator.identity import IDENTITY_HEADER, IdentityService
 from simulator.kubernetes.api import KubernetesService
 from simulator.prometheus.api import PrometheusService
 from simulator.pyroscope.api import PyroscopeService
+from simulator.requests import Entry, RequestLog
 from simulator.values import JsonObject, as_integer, as_object, merge_patch
 from simulator.world import World
 
@@ -64,12 +65,13 @@ def services(world: World) -> dict[str, Service]:
 class Dispatcher:
     """Hands requests to the services, with faults and delays, and keeps the world on disk."""
 
-    def __init__(self, world: World, plan: FaultPlan, file: Path) -> None:
+    def __init__(self, world: World, plan: FaultPlan, file: Path, log: RequestLog) -> None:
         self._world = world
+        self._log = log
         self._file = file
         self._services = services(world)
         self._identity = IdentityService(world)
-        self.control = Control(world, plan)
+        self.control = Control(world, plan, log)
         self.api_servers: ApiServers | None = None
         """Where real API servers stand for the clusters."""
 
@@ -99,22 +101,64 @@ class Dispatcher:
     async def _answer(self, raw: web.Request, service: Service, path: str) -> web.StreamResponse:
         request = await self._read(raw, path)
         self._world.calls += 1
-        rule = self.control.plan.strike(service.name, request.method, raw.rel_url.raw_path)
-        effect = rule.then if rule else Effect()
-        if effect.drop == "before":
+        url = raw.rel_url
+        seen = Seen(
+            service=service.name,
+            method=request.method,
+            path=url.raw_path,
+            query=url.raw_query_string,
+            caller=request.headers.get("user-agent", ""),
+            phase=self.control.phase,
+        )
+        rule = self.control.plan.strike(seen)
+        began = self._world.clock.now()
+        response = await self._respond(service, request, rule)
+        self._log.add(
+            Entry(
+                at=round(began, 3),
+                phase=seen.phase,
+                service=seen.service,
+                method=seen.method,
+                path=seen.path,
+                query=seen.query,
+                caller=seen.caller,
+                status=response.status if response else 0,
+                fault=rule.kind if rule else "",
+                answer=_text(response) if response and self.control.logs_answers else "",
+            )
+        )
+        if response is None:
             return _cut(raw)
-        if effect.status is not None:
-            return _sent(Response(effect.status, effect.body, dict(effect.headers)))
+        if rule is not None and rule.then.cut is not None:
+            return await _cut_short(raw, response, rule.then.cut)
+        return _sent(response)
+
+    async def _respond(
+        self, service: Service, request: Request, rule: Rule | None
+    ) -> Response | None:
+        """What is answered, with the fault of ``rule``; None: the connection is to be cut."""
+        effect = rule.then if rule else Effect()
+        instead = (
+            None
+            if effect.status is None
+            else Response(effect.status, effect.body, dict(effect.headers))
+        )
+        if effect.drop == "before":
+            return None
+        if instead is not None and not effect.acted:
+            return instead
         if effect.delay is not None:
             await self._delay(effect.delay)
+        await asyncio.sleep(effect.wait)
         if self.api_servers is not None:
             await self.api_servers.prepare(request)
         response = self._act(service, request, effect)
         if effect.patch is not None:
             response.body = merge_patch(_decoded(response.body), effect.patch)
-        if effect.drop == "after":
-            return _cut(raw)
-        return _sent(response)
+        if effect.encoding:
+            response.headers["Content-Encoding"] = effect.encoding
+        await asyncio.sleep(effect.hold)
+        return None if effect.drop == "after" else instead or response
 
     async def _delay(self, seconds: float) -> None:
         clock = self._world.clock
@@ -168,12 +212,27 @@ def _decoded(body: object) -> object:
     return body
 
 
+def _text(response: Response) -> str:
+    return response.encoded().decode("utf-8", "replace")
+
+
 def _sent(response: Response) -> web.Response:
     headers = dict(response.headers)
     body = response.encoded()
     if body and not any(name.lower() == "content-type" for name in headers):
         headers["Content-Type"] = "application/json; charset=utf-8"
     return web.Response(status=response.status, body=body, headers=headers)
+
+
+async def _cut_short(raw: web.Request, response: Response, share: float) -> web.StreamResponse:
+    """Send the answer up to this share of its body, and cut the connection."""
+    whole = _sent(response)
+    body = response.encoded()
+    short = web.StreamResponse(status=response.status, headers=whole.headers)
+    short.content_length = max(len(body), 1)
+    await short.prepare(raw)
+    await short.write(body[: int(len(body) * share)])
+    return _cut(raw)
 
 
 def _cut(raw: web.Request) -> web.StreamResponse:
@@ -253,7 +312,8 @@ async def _serve(home: Path, latency: float, plan: FaultPlan, parent: int | None
         loop.add_signal_handler(number, stop.set)
     tls = _certificate(home)
     world = _world(home / "world.json", latency)
-    dispatcher = Dispatcher(world, plan, home / "world.json")
+    log = RequestLog(home)
+    dispatcher = Dispatcher(world, plan, home / "world.json", log)
     runners: list[web.AppRunner] = []
     ports: list[int] = []
     previous = _previous(home / "ports.json")
@@ -298,6 +358,7 @@ async def _serve(home: Path, latency: float, plan: FaultPlan, parent: int | None
     dispatcher.save()
     for runner in runners:
         await runner.cleanup()
+    log.close()
 
 
 def _api_servers(home: Path, world: World, dispatcher: Dispatcher) -> ApiServers | None:

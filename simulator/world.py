@@ -20,7 +20,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import ConfigDict, Field, TypeAdapter
 
 from simulator.clock import Clock
-from simulator.faults import OperationFault
+from simulator.faults import NEVER_ENDS, OperationFault
 from simulator.values import JsonObject, as_object, as_text
 
 TENANT_ID = "72f988bf-0000-4000-8000-2d7cd011db47"
@@ -98,6 +98,11 @@ class Operation:
     def running(self) -> bool:
         """Whether it has not ended."""
         return self.status == "InProgress"
+
+    @property
+    def ends(self) -> bool:
+        """Whether it will end by itself: a fault rule may have let it run for ever."""
+        return self.running and self.details.get("outcome") != NEVER_ENDS
 
 
 @dataclass
@@ -284,7 +289,7 @@ class World:
         changed = self._changed
         while True:
             self._settle()
-            pending = [item for item in self.operations.values() if item.running]
+            pending = [item for item in self.operations.values() if item.ends]
             if not pending:
                 break
             due = min(pending, key=lambda item: item.due)
@@ -420,8 +425,20 @@ class World:
     def save(self, file: Path) -> None:
         """Write all state to ``file``, whole or not at all."""
         partial = file.with_suffix(".partial")
-        partial.write_bytes(_KEPT.dump_json(self.kept(), by_alias=True))
+        partial.write_bytes(self.to_bytes())
         partial.replace(file)
+
+    def to_bytes(self) -> bytes:
+        """All state, as JSON."""
+        return _KEPT.dump_json(self.kept(), by_alias=True)
+
+    def take_bytes(self, state: bytes) -> None:
+        """Go on from what :meth:`to_bytes` gave.
+
+        Raises:
+            ValueError: it holds something else; the message says where.
+        """
+        self.take(_KEPT.validate_json(state))
 
     @classmethod
     def load(cls, file: Path, factor: float) -> "World":
@@ -432,5 +449,5 @@ class World:
             ValueError: it holds something else; the message says where.
         """
         world = cls(Clock(factor))
-        world.take(_KEPT.validate_json(file.read_bytes()))
+        world.take_bytes(file.read_bytes())
         return world

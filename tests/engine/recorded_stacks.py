@@ -23,7 +23,7 @@ from typing import Final
 from simulator import home as homes
 from simulator.home import Home
 from simulator.session import Options
-from simulator.values import JsonObject, as_object, as_objects, as_text
+from simulator.values import JsonObject, as_object, as_objects, as_text, texts
 from tests.engine.simulation import Simulation
 
 FOLDER: Final = Path(__file__).parent / "recorded"
@@ -182,8 +182,12 @@ def contents_before() -> JsonObject:
     """What was in Azure before the stacks were deployed, in the form of :func:`contents`."""
     before = _read("before")
     for cluster in as_object(before["kubernetes"]).values():
-        # Recorded when objects were not shown; there was none but the cluster's own.
-        as_object(cluster).setdefault("objects", [])
+        # Recorded when objects were not shown; there were none but the cluster's own namespaces.
+        state = as_object(cluster)
+        state["objects"] = [
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            for name in texts(state["namespaces"])
+        ]
     return before
 
 

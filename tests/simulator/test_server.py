@@ -10,6 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from simulator import requests
+from simulator.__main__ import main as simulate
 from simulator.clock import Clock
 from simulator.faults import FaultPlan, FaultPlanError
 from simulator.values import JsonObject, as_integer, as_list, as_object, as_objects, as_text, dig
@@ -102,6 +104,121 @@ def test_a_patch_changes_the_answer_and_not_the_world(azure: Azure) -> None:
     assert dig(azure.get(CLUSTER), "properties", "powerState", "code") == "Running"
 
 
+def test_a_rule_can_ask_for_the_query_the_caller_and_the_phase(azure: Azure) -> None:
+    def status(**headers: str) -> int:
+        return azure.http.get(
+            CLUSTER, params={"api-version": "2025-09-01"}, headers=headers
+        ).status_code
+
+    plan(azure, {**READ_CLUSTER, "query": "api-version=2025-09", "then": {"status": 500}})
+    assert azure.call("GET", CLUSTER, **{"api-version": "2025-08-01"}).status_code != 500
+    assert status() == 500
+    plan(azure, {**READ_CLUSTER, "caller": "GPUOBS", "then": {"status": 500}})
+    assert status() == 200
+    assert status(**{"User-Agent": "gpuobs (observe)"}) == 500
+    plan(azure, {**READ_CLUSTER, "phase": "destroy", "then": {"status": 500}})
+    assert status() == 200
+    azure.settings(phase="destroy")
+    assert status() == 500
+
+
+def test_an_error_can_follow_the_act(azure: Azure) -> None:
+    body = {"properties": {"count": 1, "vmSize": "Standard_NC24ads_A100_v4"}}
+    plan(azure, {"method": "PUT", "then": {"status": 500, "acted": True}})
+    assert azure.call("PUT", POOL, body).status_code == 500
+    assert azure.call("GET", POOL).status_code == 200
+
+
+def test_any_bytes_can_be_answered(azure: Azure) -> None:
+    plan(azure, {**READ_CLUSTER, "then": {"status": 200, "base64": "//4A"}})
+    assert azure.call("GET", CLUSTER).content == b"\xff\xfe\x00"
+
+
+def test_an_answer_can_be_cut_in_its_middle(azure: Azure) -> None:
+    plan(azure, {**READ_CLUSTER, "then": {"cut": 0.5}})
+    with pytest.raises(httpx.TransportError):
+        azure.call("GET", CLUSTER)
+    assert azure.call("GET", CLUSTER).status_code == 200
+
+
+def test_an_answer_can_be_compressed_badly(azure: Azure) -> None:
+    plan(azure, {**READ_CLUSTER, "then": {"encoding": "gzip"}})
+    with pytest.raises(httpx.DecodingError):
+        azure.call("GET", CLUSTER)
+
+
+def test_a_call_can_be_kept_waiting_before_and_after_the_act(azure: Azure) -> None:
+    for kind in ("wait", "hold"):
+        plan(azure, {**READ_CLUSTER, "then": {kind: 0.05}})
+        began = time.monotonic()
+        assert azure.call("GET", CLUSTER).status_code == 200
+        assert time.monotonic() - began >= 0.05
+
+
+def test_an_operation_may_never_end(azure: Azure) -> None:
+    body = {"properties": {"count": 1, "vmSize": "Standard_NC24ads_A100_v4"}}
+    plan(azure, {"method": "PUT", "then": {"operation": {"status": "InProgress"}}})
+    polled = azure.call("PUT", POOL, body).headers["Azure-AsyncOperation"]
+    azure.advance(100_000)
+    assert azure.http.get(polled).json()["status"] == "InProgress"
+    # Nobody else has to wait for it.
+    assert azure.call("GET", CLUSTER).status_code == 200
+
+
+def test_every_request_is_logged_with_its_sender_phase_and_fault_and_no_token(
+    azure: Azure,
+) -> None:
+    azure.reset()
+    azure.settings(phase="first")
+    azure.call("GET", CLUSTER)
+    plan(azure, {**READ_CLUSTER, "then": {"drop": "before"}})
+    with pytest.raises(httpx.RemoteProtocolError):
+        azure.call("GET", CLUSTER)
+    log = [one for one in requests.read(azure.server.home) if one.service == "arm"]
+    assert [(one.method, one.path, one.phase, one.status, one.fault) for one in log] == [
+        ("GET", CLUSTER, "first", 200, ""),
+        ("GET", CLUSTER, "first", 0, "drop"),
+    ]
+    assert log[0].caller.startswith("python-httpx/")
+    assert "api-version=" in log[0].query
+    assert azure.token() not in (azure.server.home / requests.FILE).read_text()
+    shown = requests.table(log)
+    assert "200" in shown[0]
+    assert shown[1].endswith("[drop]")
+
+
+def test_the_log_is_printed_for_a_person_also_when_the_simulator_has_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SIM_HOME", str(tmp_path))
+    assert simulate(["--requests"]) == 0
+    assert capsys.readouterr().out == ""
+    (tmp_path / "azure").mkdir()
+    log = requests.RequestLog(tmp_path / "azure")
+    call = {"service": "arm", "method": "GET", "path": "/x", "query": "a=b", "caller": "gpuobs (y)"}
+    log.add(requests.Entry(at=12.0, phase="up", status=0, fault="drop", **call))
+    log.close()
+    assert simulate(["--requests"]) == 0
+    assert capsys.readouterr().out.split() == [
+        "12",
+        "s",
+        "---",
+        "gpuobs",
+        "GET",
+        "/x?a=b",
+        "[drop]",
+    ]
+
+
+def test_a_state_can_be_gone_back_to(azure: Azure) -> None:
+    before, kept = azure.inspect(), azure.control("GET", "world")
+    azure.arm("DELETE", GRAFANA, "2024-10-01")
+    assert GRAFANA not in as_object(azure.inspect()["resources"])
+    azure.control("POST", "world", kept)
+    assert as_object(azure.inspect()["resources"]) == as_object(before["resources"])
+    assert azure.http.post("/simulator/world", json={}).status_code == 400
+
+
 def test_used_and_unused_rules_are_reported(azure: Azure) -> None:
     unused: JsonObject = {"service": "grafana", "then": {"status": 500}}
     plan(azure, {**READ_CLUSTER, "then": {"status": 500}}, unused)
@@ -124,6 +241,14 @@ def test_used_and_unused_rules_are_reported(azure: Azure) -> None:
         {"service": "dns", "then": {"status": 500}},
         {"from": 0, "then": {"status": 500}},
         {"count": True, "then": {"status": 500}},
+        {"query": "(", "then": {"status": 500}},
+        {"phase": 1, "then": {"status": 500}},
+        {"then": {"status": 500, "body": {}, "text": ""}},
+        {"then": {"status": 500, "base64": "%"}},
+        {"then": {"status": 500, "acted": "yes"}},
+        {"then": {"cut": 1}},
+        {"then": {"encoding": "br"}},
+        {"then": {"hold": -1}},
         {},
         [],
     ],

@@ -15,10 +15,14 @@ from dataclasses import dataclass
 from typing import cast
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from simulator.plugins.bodies import text_of
 from simulator.plugins.properties import Object
 from simulator.plugins.provider import ProviderError
 from simulator.values import as_object, as_text, is_object
 
+USER_AGENT = "pulumi-azure-native azsdk-go-azcore"
+"""In the form of azcore's telemetry policy (``BuildUserAgent`` of azure-native), without versions
+and system."""
 RETRIED = frozenset({408, 429, 500, 502, 503, 504})
 RETRY_DELAYS = (20.0, 60.0, 120.0)
 UPDATE_POLL_SECONDS = 10.0
@@ -312,7 +316,11 @@ class Client:
     def _send_once(
         self, method: str, path: str, query: Mapping[str, str], body: Object | None = None
     ) -> Answer:
-        headers = {"Authorization": f"Bearer {self._bearer()}", "Accept": "application/json"}
+        headers = {
+            "Authorization": f"Bearer {self._bearer()}",
+            "Accept": "application/json",
+            "User-Agent": USER_AGENT,
+        }
         data = None
         if body is not None:
             data = json.dumps(body).encode()
@@ -322,7 +330,7 @@ class Client:
         try:
             connection.request(method, target, data, headers)
             response = connection.getresponse()
-            text = response.read().decode()
+            text = text_of(response)
         except (OSError, http.client.HTTPException):
             self._local.connection = None
             raise

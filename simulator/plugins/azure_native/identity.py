@@ -12,6 +12,7 @@ import time
 import urllib.request
 from urllib.parse import urlencode
 
+from simulator.plugins.azure_native.arm import USER_AGENT
 from simulator.plugins.provider import ProviderError
 from simulator.values import JsonObject, as_object, as_text
 
@@ -66,7 +67,11 @@ def _of_the_machine() -> str:
     endpoint = os.environ.get("IDENTITY_ENDPOINT", "")
     query = urlencode({"api-version": "2019-08-01", "resource": AUDIENCE})
     request = urllib.request.Request(  # noqa: S310 - the scheme is the simulator's own
-        f"{endpoint}?{query}", headers={"X-IDENTITY-HEADER": os.environ.get("IDENTITY_HEADER", "")}
+        f"{endpoint}?{query}",
+        headers={
+            "X-IDENTITY-HEADER": os.environ.get("IDENTITY_HEADER", ""),
+            "User-Agent": USER_AGENT,
+        },
     )
     # The identity endpoint is on loopback: a proxy must not see the token.
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))

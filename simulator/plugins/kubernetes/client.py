@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from simulator.plugins.bodies import text_of
 from simulator.plugins.kubernetes.kubeconfig import Credentials, Kubeconfig
 from simulator.plugins.properties import Object
 from simulator.plugins.provider import ProviderError
@@ -103,7 +104,7 @@ class Client:
             connection.request(method, self._server.path.rstrip("/") + path, data, headers)
             response = connection.getresponse()
             pause = response.getheader("Retry-After") or ""
-            return response.status, pause, response.read().decode()
+            return response.status, pause, text_of(response)
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(f'{method.title()} "{url}": {error}') from error
         finally:
