@@ -5,9 +5,10 @@ A permission is a row of a role definition, or of the caller's own permissions a
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from contract.json import Document
+from contract.messages.survey import WantedRight
 
 
 def permits(permission: Document, action: str) -> bool:
@@ -18,6 +19,17 @@ def permits(permission: Document, action: str) -> bool:
 def permits_data(permission: Document, action: str) -> bool:
     """Whether ``permission`` allows ``action`` on data."""
     return _allows(permission.texts("dataActions"), permission.texts("notDataActions"), action)
+
+
+def not_permitted(wanted: WantedRight, permissions: Sequence[Document]) -> tuple[str, ...]:
+    """What of ``wanted``, on resources and on data, none of the permissions allows."""
+    kinds = ((wanted.actions, permits), (wanted.data_actions, permits_data))
+    return tuple(
+        action
+        for actions, allows in kinds
+        for action in actions
+        if not any(allows(one, action) for one in permissions)
+    )
 
 
 def _allows(actions: Iterable[str], but_not: Iterable[str], action: str) -> bool:

@@ -30,10 +30,12 @@ from contract.messages.survey import (
     PoolFacts,
     Presence,
     PrivateLinkFacts,
+    RightFacts,
     RoleFacts,
     SubnetFacts,
     Survey,
     SurveyRequest,
+    WantedRight,
     WorkspaceFacts,
 )
 from operations import link_survey
@@ -41,7 +43,7 @@ from operations.azure import not_understood, parse_id, presence_of
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
 from operations.errors import ExitCode, OperationError
 from operations.registry import login_file
-from operations.rights import permits, permits_data
+from operations.rights import not_permitted, permits, permits_data
 from operations.session import Session
 
 DEADLINE = 20.0
@@ -70,8 +72,14 @@ def survey(request: SurveyRequest, session: Session) -> Survey:
     with ThreadPoolExecutor(_THREADS) as pool:
         surveyor = _Surveyor(request, session, pool)
         told = [pool.submit(surveyor.action_group, one) for one in request.action_group_ids]
+        rights = [pool.submit(surveyor.right, one) for one in request.rights]
         found = surveyor.survey(_caller_of(token))
-        return found.model_copy(update={"action_groups": tuple(one.result() for one in told)})
+        return found.model_copy(
+            update={
+                "action_groups": tuple(one.result() for one in told),
+                "rights": tuple(one.result() for one in rights),
+            }
+        )
 
 
 def _await_rest(request: SurveyRequest, session: Session) -> None:
@@ -290,6 +298,7 @@ class _Surveyor:
                 "nodeResourceGroupProfile", "restrictionLevel"
             )
             or "Unrestricted",
+            azure_rbac=properties.flag("aadProfile", "enableAzureRBAC"),
             local_accounts_disabled=properties.flag("disableLocalAccounts"),
             private_api_server=properties.flag("apiServerAccessProfile", "enablePrivateCluster"),
             load_balancer_sku=properties.text("networkProfile", "loadBalancerSku"),
@@ -579,15 +588,32 @@ class _Surveyor:
 
     def _may_approve(self, node_resource_group: str) -> bool | None:
         cluster = parse_id(self._request.cluster_id or "", azure.MANAGED_CLUSTER)
-        try:
-            permissions = self._get_all(
-                f"{azure.group_id(cluster.subscription, node_resource_group)}"
-                f"/providers/{azure.PERMISSIONS}",
-                azure.AUTHORIZATION_API,
-            )
-        except OperationError:
+        permissions = self._permissions(azure.group_id(cluster.subscription, node_resource_group))
+        if permissions is None:
             return None
         return any(permits(one, azure.APPROVE_CONNECTION) for one in permissions)
+
+    def _permissions(self, scope: str) -> list[Document] | None:
+        """What the caller is allowed at ``scope``; None where it cannot be read."""
+        path = f"{scope}/providers/{azure.PERMISSIONS}"
+        try:
+            return self._get_all(path, azure.AUTHORIZATION_API)
+        except OperationError:
+            return None
+
+    def right(self, wanted: WantedRight) -> RightFacts:
+        """What the caller's permissions say of it."""
+        permissions = self._permissions(wanted.scope)
+        if permissions is None:
+            return RightFacts(key=wanted.key, scope=wanted.scope, known=False)
+        refused = not_permitted(wanted, [one for one in permissions if not one.text("condition")])
+        missing = not_permitted(wanted, permissions)
+        return RightFacts(
+            key=wanted.key,
+            scope=wanted.scope,
+            missing=missing,
+            conditional=tuple(one for one in refused if one not in missing),
+        )
 
     def _quota(self, vm_size: str) -> _Quota:
         """The vCPU quota of the VM size's family in the region; empty where it is not readable."""

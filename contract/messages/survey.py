@@ -30,6 +30,17 @@ class WantedOnGrafana(Message):
     dashboard_uid: str
 
 
+class WantedRight(Message):
+    """What the caller must be allowed to do."""
+
+    key: int
+    """The asker's own; the answer has it again."""
+    scope: str
+    """ARM id of what it is on."""
+    actions: tuple[str, ...] = ()
+    data_actions: tuple[str, ...] = ()
+
+
 class SurveyRequest(Message):
     """Which things to look up, by their ARM ids; None: not asked.
 
@@ -84,6 +95,8 @@ class SurveyRequest(Message):
     """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
     list_assignments: bool = False
     """Whether to list the roles that are assigned on the Grafana workspace."""
+    rights: tuple[WantedRight, ...] = ()
+    """What the caller needs to be allowed."""
     on_grafana: WantedOnGrafana | None = None
     """What of it would meet others' objects on ``grafana_id``, once that is there."""
 
@@ -145,6 +158,8 @@ class ClusterFacts(Message):
     metrics_enabled: bool = False
     node_resource_group: str = ""
     node_resource_group_restriction: str = "Unrestricted"
+    azure_rbac: bool = False
+    """Whether Azure RBAC says who may do what in it."""
     local_accounts_disabled: bool = False
     private_api_server: bool = False
     load_balancer_sku: str = ""
@@ -295,6 +310,19 @@ class RoleFacts(Message):
     description: str = ""
 
 
+class RightFacts(Message):
+    """What the caller's permissions say of a :class:`WantedRight`."""
+
+    key: int
+    scope: str
+    known: bool = True
+    """Whether the permissions could be read; otherwise nothing is concluded."""
+    missing: tuple[str, ...] = ()
+    """The actions, also on data, that nothing allows."""
+    conditional: tuple[str, ...] = ()
+    """Those that only a role assignment with a condition allows."""
+
+
 class OnGrafana(Message):
     """What a shared Grafana holds; nothing where it could not be read."""
 
@@ -354,6 +382,8 @@ class Survey(Message):
     link_subnet: SubnetFacts = SubnetFacts(presence=Presence.NOT_ASKED)
     may_approve: bool | None = None
     """Whether the caller may write connections in the node resource group; None: not knowable."""
+    rights: tuple[RightFacts, ...] = ()
+    """In the order of the request."""
     quota_family: str = ""
     quota_limit: int | None = None
     quota_used: int | None = None

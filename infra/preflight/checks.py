@@ -41,6 +41,7 @@ from infra.preflight.private_link import (
     check_regions,
     check_visibility,
 )
+from infra.preflight.rights import check_rights
 from infra.settings import AzureMonitorMetrics, Collect, Settings
 
 T = TypeVar("T", ClusterFacts, GrafanaFacts)
@@ -137,6 +138,7 @@ def _findings(
     yield from check_visibility(settings, _subscription(survey, request))
     yield from check_regions(survey, _location(settings, survey))
     yield from _action_groups(survey)
+    yield from check_rights(survey, request, run.deployed)
     yield from check_quota(settings, survey)
     yield from _registry_login(survey, request)
 

@@ -9,6 +9,7 @@ from contract.choices import ClusterCredentials
 from contract.messages.survey import SurveyRequest
 from infra.deployed import EVERYTHING, Own
 from infra.names import Names
+from infra.rights import wanted_rights
 from infra.settings import (
     DEFAULT_OCI_CHART,
     AzureMonitorWorkspaceSettings,
@@ -53,7 +54,7 @@ def survey_request(
     )
     # The cluster's own group holds what has no other place.
     own_subscription = subscription if group is not None else cluster.placed_in(subscription)
-    return SurveyRequest(
+    request = SurveyRequest(
         subscription_id=settings.azure.subscription_id,
         provider_subscription_id=client_config.subscription_id,
         provider_object_id=client_config.object_id,
@@ -87,6 +88,8 @@ def survey_request(
         action_group_ids=tuple(settings.alerts.action_groups),
         chart_registry=_chart_registry(settings.pyroscope.chart),
     )
+    rights = wanted_rights(settings, request, azure.group_id(own_subscription, own_group))
+    return request.model_copy(update={"rights": rights})
 
 
 def _workspace_id(subscription: str, workspace: AzureMonitorWorkspaceSettings | None) -> str | None:

@@ -167,12 +167,16 @@ def _permissions(world: World, principal: str, scope: str) -> list[JsonObject]:
     for assignment in roles.assignments(world, principal, scope):
         role = roles.definition(world, roles.role_of(assignment))
         if role is not None and (role.actions or role.data_actions):
+            condition = as_text(assignment.properties.get("condition"))
+            version = {"conditionVersion": "2.0"} if condition else {}
             found.append(
                 {
                     "actions": list(role.actions),
                     "notActions": list(role.not_actions),
                     "dataActions": list(role.data_actions),
                     "notDataActions": [],
+                    **({"condition": condition} if condition else {}),
+                    **version,
                 }
             )
     return found

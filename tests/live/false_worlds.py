@@ -96,6 +96,7 @@ _NAMESPACE = "/api/v1/namespaces/gadget"
 
 FALSE_WORLDS: Mapping[str, FalseWorld] = {
     "role-assignments-by-filter": patched("arm", "/roleAssignments", {"value": []}),
+    "permissions-of-the-caller": patched("arm", "/permissions", {"value": []}),
     "user-credentials-with-entra-id": refused("kubernetes", "GET", _NAMESPACE, 401),
     "cluster-update-leaves-pools-alone": patched(
         "arm", "/agentPools", {"value": [{"name": "system"}]}

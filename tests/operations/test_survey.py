@@ -13,6 +13,7 @@ from contract.messages.survey import (
     Survey,
     SurveyRequest,
     WantedOnGrafana,
+    WantedRight,
     WantedSource,
 )
 from operations.errors import ExitCode
@@ -554,6 +555,70 @@ def test_permissions_are_compared_as_azure_does(
     body = {"value": [{"actions": actions, "notActions": not_actions}]}
     azure.fault("GET", ".*/permissions", {"status": 200, "body": body}, count=None)
     assert survey(operations).may_approve is allowed
+
+
+POOL_WRITE = "Microsoft.ContainerService/managedClusters/agentPools/write"
+IN_THE_CLUSTER = "Microsoft.ContainerService/managedClusters/namespaces/write"
+WANTED_RIGHT = WantedRight(
+    key=7, scope=CLUSTER_ID, actions=(POOL_WRITE,), data_actions=(IN_THE_CLUSTER,)
+)
+
+
+@pytest.mark.parametrize(
+    ("permissions", "missing", "conditional"),
+    [
+        ([], (POOL_WRITE, IN_THE_CLUSTER), ()),
+        ([{"actions": ["*"]}], (IN_THE_CLUSTER,), ()),
+        ([{"actions": ["*"], "dataActions": ["Microsoft.ContainerService/*"]}], (), ()),
+        ([{"actions": ["*"]}, {"dataActions": ["*"]}], (), ()),
+        # What one role leaves out another may give.
+        (
+            [{"actions": ["*"], "notActions": ["*/write"]}, {"actions": [POOL_WRITE]}],
+            (IN_THE_CLUSTER,),
+            (),
+        ),
+        (
+            [{"dataActions": ["*"], "notDataActions": ["*/namespaces/write"]}, {"actions": ["*"]}],
+            (IN_THE_CLUSTER,),
+            (),
+        ),
+        (
+            [
+                {"actions": ["*"], "condition": "@Resource[x] StringEquals 'y'"},
+                {"dataActions": ["*"]},
+            ],
+            (),
+            (POOL_WRITE,),
+        ),
+    ],
+)
+def test_what_the_caller_lacks_is_found_by_actions_and_data_actions(
+    azure: Azure,
+    operations: Operations,
+    permissions: list[JsonObject],
+    missing: tuple[str, ...],
+    conditional: tuple[str, ...],
+) -> None:
+    body = {"value": permissions}
+    path = ".*/managedClusters/aks-dev/providers/Microsoft.Authorization/permissions"
+    azure.fault("GET", path, {"status": 200, "body": body}, count=None)
+    (found,) = survey(operations, rights=(WANTED_RIGHT,)).rights
+    assert (found.key, found.scope, found.known) == (7, CLUSTER_ID, True)
+    assert (found.missing, found.conditional) == (missing, conditional)
+
+
+def test_permissions_that_cannot_be_read_are_unknown_not_missing(
+    azure: Azure, operations: Operations
+) -> None:
+    azure.fault("GET", ".*/permissions", {"status": 200, "text": "<html>"}, count=None)
+    (found,) = survey(operations, rights=(WANTED_RIGHT,)).rights
+    assert (found.known, found.missing) == (False, ())
+
+
+def test_a_reader_lacks_what_writes(azure: Azure, operations: Operations) -> None:
+    with_roles(azure, (READER, f"/subscriptions/{SUBSCRIPTION}"))
+    (found,) = survey(operations, rights=(WANTED_RIGHT,)).rights
+    assert found.missing == (POOL_WRITE, IN_THE_CLUSTER)
 
 
 def test_roles_that_cannot_be_read_are_unknown_not_absent(

@@ -2,8 +2,9 @@
 
 import json
 import uuid
+from fnmatch import fnmatchcase
 
-from simulator.values import as_object, as_text, dig
+from simulator.values import as_object, as_text, dig, texts
 from tests.live.azure import AKS_AUDIENCE, poll
 from tests.live.check import Phase, Section, Verdict, check, fails, unknown, verdict
 from tests.live.world import CLUSTER, NAMESPACE, World
@@ -64,6 +65,29 @@ def role_assignments(world: World) -> Verdict:
 
 
 @check(
+    "permissions-of-the-caller",
+    Section.BEFORE,
+    Phase.READ,
+    assumption="`Microsoft.Authorization/permissions` of a resource lists what the caller may do "
+    "on it, through every role, group and level, with actions and data actions of each, and the "
+    "condition of an assignment that has one",
+    otherwise="where it lists too little, a right that is there is reported as missing: give the "
+    "role that the message names on the very thing",
+    by_hand="`az rest --url '/ID-OF-THE-CLUSTER/providers/Microsoft.Authorization/permissions"
+    "?api-version=2022-04-01'` has what you may do",
+)
+def permissions(world: World) -> Verdict:
+    """Who can list the groups of the subscription may read them, says the list."""
+    scope = f"/subscriptions/{world.options.subscription}"
+    world.arm.list(f"{scope}/resourceGroups")
+    found = world.arm.list(f"{scope}/providers/Microsoft.Authorization/permissions")
+    allowed = [pattern for one in found for pattern in texts(one.get("actions"))]
+    action = "microsoft.resources/subscriptions/resourcegroups/read"
+    listed = any(fnmatchcase(action, pattern.lower()) for pattern in allowed)
+    return verdict(listed, f"{len(found)} permissions are listed for the subscription")
+
+
+@check(
     "user-credentials-with-entra-id",
     Section.BEFORE,
     Phase.REMOVED,
@@ -113,4 +137,4 @@ def user_credentials(world: World) -> Verdict:
     return verdict(answer.ok, f"the API server answers {answer.status} to a token of kube-token")
 
 
-CHECKS = (one_identity, role_assignments)
+CHECKS = (one_identity, role_assignments, permissions)

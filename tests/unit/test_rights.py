@@ -1,0 +1,119 @@
+"""The rights that a deployment needs: which are looked for, and what is said of one that lacks."""
+
+import pytest
+
+from contract.messages.survey import ClusterFacts, Presence, RightFacts, Survey
+from infra.deployed import Deployed
+from infra.faults import Fault
+from infra.preflight.finding import Finding
+from infra.preflight.rights import check_rights
+from infra.rights import RIGHTS, On, Right, table
+from infra.settings import Settings
+from tests.unit.stack_files import CREATED, settings
+from tests.unit.test_preflight import GOOD, SUBSCRIPTION, WITH_METRICS, asked
+
+NOTHING = Deployed({})
+ALL_DEPLOYED = Deployed(None)
+SCOPE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-dev"
+CHECKED = [number for number, right in enumerate(RIGHTS) if right.actions or right.data_actions]
+
+
+def facts(number: int, **changes: object) -> Survey:
+    """What a survey says of one row, on a cluster with Azure RBAC."""
+    found = RightFacts(key=number, scope=SCOPE).model_copy(update=changes)
+    cluster = GOOD.cluster.model_copy(update={"azure_rbac": True})
+    return GOOD.model_copy(update={"rights": (found,), "cluster": cluster})
+
+
+def said(survey: Survey, deployed: Deployed = NOTHING) -> list[Finding]:
+    return list(check_rights(survey, asked(settings(WITH_METRICS)), deployed))
+
+
+def lacking(number: int) -> Survey:
+    right = RIGHTS[number]
+    return facts(number, missing=(*right.actions, *right.data_actions))
+
+
+def wanted(stack: Settings) -> list[Right]:
+    return [RIGHTS[one.key] for one in asked(stack).rights]
+
+
+@pytest.mark.parametrize("number", CHECKED)
+def test_a_right_that_is_missing_is_a_fault_with_the_line_that_gives_it(number: int) -> None:
+    right = RIGHTS[number]
+    (found,) = said(lacking(number))
+    text = str(found)
+    for action in (*right.actions, *right.data_actions):
+        assert action in text
+    assert f"az role assignment create --role '{right.role}'" in text.replace(
+        f"--role {right.role} ", f"--role '{right.role}' "
+    )
+    assert f"--scope {SCOPE}" in text
+    if right.optional:
+        assert isinstance(found, str)
+    else:
+        assert isinstance(found, Fault)
+        assert "Privileged Identity Management" in text
+
+
+@pytest.mark.parametrize("number", CHECKED)
+def test_of_what_is_deployed_a_right_that_is_missing_only_warns(number: int) -> None:
+    (found,) = said(lacking(number), ALL_DEPLOYED)
+    assert isinstance(found, str)
+
+
+def test_rights_that_cannot_be_read_are_one_warning() -> None:
+    unread = tuple(RightFacts(key=number, scope=SCOPE, known=False) for number in CHECKED[:2])
+    (found,) = said(GOOD.model_copy(update={"rights": unread}))
+    assert isinstance(found, str)
+    assert found.count(SCOPE) == 1
+
+
+def test_a_right_under_a_condition_is_a_warning() -> None:
+    (found,) = said(facts(0, conditional=RIGHTS[0].actions))
+    assert isinstance(found, str)
+    assert "condition" in found
+
+
+def test_a_right_that_is_there_says_nothing() -> None:
+    assert said(facts(0)) == []
+
+
+def test_nothing_is_said_of_rights_on_what_is_not_there() -> None:
+    gone = lacking(0).model_copy(update={"cluster": ClusterFacts(presence=Presence.ABSENT)})
+    assert said(gone) == []
+
+
+def test_a_right_inside_the_cluster_is_needed_where_azure_says_who_may_do_what_there() -> None:
+    number = next(number for number, right in enumerate(RIGHTS) if right.with_azure_rbac)
+    assert said(lacking(number).model_copy(update={"cluster": GOOD.cluster})) == []
+
+
+def test_the_rights_that_are_looked_for_follow_from_the_settings() -> None:
+    purposes = [right.purpose for right in wanted(settings(WITH_METRICS))]
+    assert "the GPU node pool" in purposes
+    assert "the managed private endpoint" in purposes
+    assert not any(purpose.startswith("role assignments") for purpose in purposes)
+    without_pool = wanted(settings(gpuPool={"enabled": False}))
+    assert "the GPU node pool" not in [right.purpose for right in without_pool]
+
+
+def test_a_stack_that_makes_everything_needs_to_make_its_group() -> None:
+    (first, *_) = wanted(settings(CREATED))
+    assert (first.on, first.actions) == (
+        On.SUBSCRIPTION,
+        ("Microsoft.Resources/subscriptions/resourceGroups/write",),
+    )
+
+
+def test_each_right_is_looked_for_where_it_is_needed() -> None:
+    scopes = {RIGHTS[one.key].on: one.scope for one in asked(settings(WITH_METRICS)).rights}
+    assert scopes[On.SUBSCRIPTION] == f"/subscriptions/{SUBSCRIPTION}"
+    assert scopes[On.CLUSTER].endswith("/managedClusters/aks-dev")
+    assert scopes[On.GRAFANA].endswith("/grafana/grafana-dev")
+
+
+def test_the_readmes_table_has_each_role_on_each_thing_once() -> None:
+    rows = list(table())[2:]
+    keys = [tuple(row.split(" | ")[:2]) for row in rows]
+    assert len(keys) == len(set(keys)) == len({(right.role, right.on) for right in RIGHTS})
