@@ -1,21 +1,35 @@
 """Reading JSON whose shape somebody else decides, without ``Any`` leaking out.
 
-What is absent, null or of another type reads as empty; who must know the difference asks for the
-value itself.
+What Python's own reader takes beyond the standard is no JSON here: ``NaN`` and its like, and halves
+of surrogate pairs, which no text that is passed on can hold (RFC 8259, 6 and 8.2). What is absent,
+null or of another type reads as empty; who must know the difference asks for the value itself.
 """
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
-from typing import TypeGuard, cast
+from typing import NoReturn, TypeGuard, cast
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+_SURROGATE_BYTES = re.compile(rb"\\u[dD][89a-fA-F]|\xed[\xa0-\xbf]")
+"""What may be half of a pair; a whole one, escaped, also looks like this."""
 
 
 def parse(text: str | bytes) -> object:
     """What ``text`` holds; None where it is not JSON, or nested too deeply to be read."""
+    suspect = _SURROGATE.search(text) if isinstance(text, str) else _SURROGATE_BYTES.search(text)
     try:
-        return cast("object", json.loads(text))
+        found = cast("object", json.loads(text, parse_constant=_refuse))
+        if suspect:
+            json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None
+    return found
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def is_object(value: object) -> TypeGuard[dict[str, object]]:

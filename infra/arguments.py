@@ -52,6 +52,7 @@ from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArg
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
 from components.system_pool import SystemPoolArgs
 from contract.agent import PYROSCOPE_PORT
+from contract.messages.drift import APPROVAL
 from contract.messages.grafana import Source
 from contract.messages.survey import DASHBOARD, Presence
 from infra.dashboard import dashboard_model
@@ -68,8 +69,6 @@ from infra.stack import Stack
 Revisions = Mapping[str, pulumi.Output[str]]
 """Of the live objects, by :class:`Source`, :data:`APPROVAL`, :data:`DASHBOARD`; empty where drift
 is not looked for."""
-APPROVAL = "approval"
-
 # --- the cluster and what runs in it -----------------------------------------------------------
 
 

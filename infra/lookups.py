@@ -61,6 +61,9 @@ def observe(
     def revisions(message: ObserveRequest) -> Mapping[str, str]:
         try:
             observation = _answer(operations, Verb.OBSERVE, message, Observation)
+            if unseen := message.names - observation.revisions.keys():
+                names = ", ".join(sorted(unseen))
+                raise NoAnswerError(f"`{Verb.OBSERVE}` answered nothing of {names}")
         except NoAnswerError as error:
             raise pulumi.RunError(
                 f"What this stack made on Grafana could not be observed.\n{error}"

@@ -10,12 +10,11 @@ from components.grafana_data_sources import (
 )
 from components.grafana_target import Placement
 from components.grafana_workspace import GrafanaWorkspace
-from contract.messages.drift import PRIVATE_IP_PLACEHOLDER, ObserveRequest
+from contract.messages.drift import APPROVAL, PRIVATE_IP_PLACEHOLDER, ObserveRequest
 from contract.messages.grafana import DataSourceRequest, Source
 from contract.messages.private_link import ApprovalRequest
 from contract.messages.survey import DASHBOARD, Presence
 from infra.arguments import (
-    APPROVAL,
     Revisions,
     grafana_target,
     pyroscope_source,

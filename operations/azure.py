@@ -15,7 +15,7 @@ from typing import Self, cast
 
 from azure.core.exceptions import (
     AzureError,
-    ClientAuthenticationError,
+    DecodeError,
     HttpResponseError,
     ServiceRequestError,
     ServiceResponseError,
@@ -30,23 +30,20 @@ from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 from contract.azure import ARM_URL, NOT_REGISTERED, ResourceId, resource_id, scope_of
 from contract.json import Document
 from contract.messages.survey import Presence
+from operations.clock import CONNECT_SECONDS, read_seconds
 from operations.credentials import (
     ANY_ACCOUNT,
     CachingCredential,
     CliAccount,
-    Timeouts,
     credential,
     how_to_sign_in,
+    timeouts,
 )
 from operations.errors import ExitCode, OperationError
 
 ARM_URL_VARIABLE = "GPUOBS_ARM_URL"
 """For tests: where Azure Resource Manager is."""
 
-_CONNECT_SECONDS = 5.0
-_READ_SECONDS = 30.0
-_TIMEOUTS: Timeouts = {"connection_timeout": 5.0, "read_timeout": 10.0, "retry_total": 1}
-"""Of a credential."""
 
 CHECK_NETWORK = "check the network, the proxy (HTTPS_PROXY, NO_PROXY) and name resolution"
 
@@ -104,22 +101,21 @@ class Azure:
     @cached_property
     def credential(self) -> CachingCredential:
         """Who the operations are in Azure."""
-        found = CachingCredential(credential(_TIMEOUTS, account=self._account))
+        found = CachingCredential(credential(timeouts(), account=self._account))
         self._open.callback(found.close)
         return found
 
     def use(self, account: CliAccount) -> None:
         """Go on as another account of `az login`; nothing where that is not who this is."""
         if self.credential.is_cli:
-            self.credential.use(credential(_TIMEOUTS, account=account))
+            self.credential.use(credential(timeouts(), account=account))
 
     def token(self, scope: str) -> tuple[str, int]:
         """A bearer token for ``scope`` and when it expires (Unix seconds), cached.
 
-        Raises NOT_AUTHENTICATED.
+        Raises NOT_AUTHENTICATED; UNREACHABLE and BUSY, transient.
         """
-        with _azure_errors("sign in", scope):
-            found = self.credential.get_token(scope)
+        found = self.credential.get_token(scope)
         return found.token, found.expires_on
 
     def get(
@@ -184,7 +180,7 @@ class Azure:
         """
         parameters = {"api-version": api_version, **(query or {})}
         request = HttpRequest("POST", self.arm_url + path, params=parameters)
-        return Document.parse(self._send(request, action, role_scope, role).text())
+        return _understood(self._send(request, action, role_scope, role), action)
 
     def post(self, path: str, api_version: str, action: str, *, role_scope: str, role: str) -> str:
         """Start the long-running operation at ``path``; the URL to :meth:`follow`, if there is one.
@@ -211,7 +207,7 @@ class Azure:
         self, request: HttpRequest, action: str, scope: str, role: str = "Reader"
     ) -> HttpResponse:
         with _azure_errors(action, scope, role):
-            return self._client.send_request(request)
+            return self._client.send_request(request, read_timeout=read_seconds())
 
     @cached_property
     def _client(self) -> ARMPipelineClient[HttpRequest, HttpResponse]:
@@ -223,9 +219,7 @@ class Azure:
                 UserAgentPolicy(self._user_agent),
                 ARMChallengeAuthenticationPolicy(self.credential, scope_of(ARM_URL)),
             ],
-            transport=RequestsTransport(
-                connection_timeout=_CONNECT_SECONDS, read_timeout=_READ_SECONDS
-            ),
+            transport=RequestsTransport(connection_timeout=CONNECT_SECONDS),
         )
         self._open.callback(client.close)
         return client
@@ -272,15 +266,8 @@ def _azure_errors(action: str, scope: str, role: str = "Reader") -> Generator[No
     """Raise the pipeline's exceptions as OperationErrors; ``action`` completes "could not ..."."""
     try:
         yield
-    except ClientAuthenticationError as error:
-        if error.response is None:
-            raise OperationError(
-                ExitCode.NOT_AUTHENTICATED,
-                f"Could not {action}: no credential returned a token for {scope}.",
-                why=_first_line(str(error)),
-                fix=how_to_sign_in(),
-            ) from error
-        raise _refused(error, action, scope, role) from error
+    except DecodeError as error:
+        raise not_understood(action, f"it is cut off: {_first_line(str(error))}") from error
     except HttpResponseError as error:
         raise _refused(error, action, scope, role) from error
     except (ServiceRequestError, ServiceResponseError) as error:
@@ -340,6 +327,9 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
             service_code=code,
         )
 
+    if status < 400:
+        # Resource Manager sends nobody elsewhere, and no answer at all has no status.
+        return not_understood(action, f"HTTP {status}" if status else _first_line(str(error)))
     if status == 401:
         return failure(
             ExitCode.NOT_AUTHENTICATED,

@@ -8,6 +8,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from typing import TypeVar
 
 from operations.errors import ExitCode, OperationError
@@ -24,12 +25,25 @@ GIVE_UP_AFTER: Mapping[ExitCode, float] = {
 A network that is down should not cost a whole deadline; a role assigned a moment ago takes minutes.
 """
 
+CONNECT_SECONDS = 5.0
+_SHORTEST_READ_SECONDS, _LONGEST_READ_SECONDS = 10.0, 30.0
+
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 10.0
 _GROWTH = 1.6
 _PROGRESS_EVERY = 15.0
 
 T = TypeVar("T")
+
+_ends: ContextVar[Callable[[], float] | None] = ContextVar("_ends", default=None)
+"""Of the innermost :meth:`Clock.poll` that runs here: seconds until its end."""
+
+
+def read_seconds() -> float:
+    """How long a call may stay without a byte of its answer: not beyond the wait it is made in."""
+    left = _ends.get()
+    within = _LONGEST_READ_SECONDS if left is None else min(left(), _LONGEST_READ_SECONDS)
+    return max(within, _SHORTEST_READ_SECONDS)
 
 
 class Clock:
@@ -91,6 +105,7 @@ class Clock:
         reported: tuple[float, str] = (started, "")
         waited = False
         while True:
+            mark = _ends.set(lambda: started + within - self.now())
             try:
                 return probe()
             except OperationError as error:
@@ -111,10 +126,14 @@ class Clock:
                 # the end.
                 absent = error.kind is ExitCode.NOT_FOUND
                 seen = error.happened.rstrip(".") if absent else error.sentence()
+                advised = error.retry_after or 0.0
                 if not quiet and (seen != reported[1] or now - reported[0] >= _PROGRESS_EVERY):
                     say(f"waiting for {what} ... {now - started:.0f} s, last seen: {seen}")
                     reported = (now, seen)
-                advised = error.retry_after or 0.0
+            finally:
+                _ends.reset(mark)
+            if not quiet and advised > _LONGEST_PAUSE:
+                say(f"the service asks for {advised:.0f} s; {left:.0f} s are left")
             self.sleep(min(max(pause, advised), left))
             waited = True
             pause = min(pause * _GROWTH, _LONGEST_PAUSE)

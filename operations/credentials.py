@@ -10,6 +10,7 @@ configures (``azure-native:clientId``) is not seen here and refused before the f
 
 import base64
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -18,6 +19,8 @@ from pathlib import Path
 from typing import Any, Protocol, TypedDict
 
 from azure.core.credentials import AccessToken
+from azure.core.exceptions import ClientAuthenticationError, HttpResponseError
+from azure.core.pipeline.transport import RequestsTransport
 from azure.identity import (
     AzureCliCredential,
     CertificateCredential,
@@ -28,6 +31,7 @@ from azure.identity import (
 )
 
 from contract.json import Document, as_object, as_text
+from operations.errors import ExitCode, OperationError
 
 Credential = (
     AzureCliCredential
@@ -44,6 +48,11 @@ SIGN_IN = (
     "ARM_USE_DEFAULT_AZURE_CREDENTIAL=true and ARM_SUBSCRIPTION_ID are set"
 )
 
+MANAGED_IDENTITY = (
+    "`ARM_USE_MSI=true` asks for the managed identity of this machine: assign one to it, and name "
+    "it in ARM_CLIENT_ID where there are several; or unset ARM_USE_MSI and sign in with `az login`"
+)
+
 RENEWED_ASSERTION = (
     "leave ARM_OIDC_TOKEN out and let each step ask for one (in GitHub Actions "
     "`permissions: id-token: write` is enough), or keep one that the job renews in a file "
@@ -52,6 +61,8 @@ RENEWED_ASSERTION = (
 
 _CLI_SECONDS = 30
 """Seconds for ``az`` to answer: its first start on a slow disk (WSL) takes longer than 10 s."""
+_LONGEST_PAUSE = 2.0
+"""Seconds."""
 _RENEW_BEFORE = 300.0
 """Seconds before its end in which a token is asked for anew, as the Azure SDKs do."""
 _DEFAULT_AUDIENCE = "api://AzureADTokenExchange"
@@ -60,9 +71,27 @@ _DEFAULT_AUDIENCE = "api://AzureADTokenExchange"
 class Timeouts(TypedDict):
     """How long a credential waits: its own defaults are up to 300 s."""
 
-    connection_timeout: float
-    read_timeout: float
+    transport: "BriefTransport"
     retry_total: int
+
+
+class BriefTransport(RequestsTransport):
+    """Waits a moment where an answer's ``Retry-After`` asks for an hour, or names a date.
+
+    The SDK repeats a call that failed, and sleeps as long as it is told to, without a word.
+    """
+
+    def sleep(self, duration: float) -> None:
+        """Sleep; called by the SDK's retry policy."""
+        time.sleep(min(duration, _LONGEST_PAUSE))
+
+
+def timeouts() -> Timeouts:
+    """Those of whoever waits for a token."""
+    return {
+        "transport": BriefTransport(connection_timeout=5.0, read_timeout=10.0),
+        "retry_total": 1,
+    }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,14 +160,34 @@ class CachingCredential:
     def get_token(
         self, *scopes: str, claims: str | None = None, tenant_id: str | None = None, **kwargs: Any
     ) -> AccessToken:
-        """A token for ``scopes``; with ``claims`` (an answer to a challenge) always a new one."""
+        """A token for ``scopes``; with ``claims`` (an answer to a challenge) always a new one.
+
+        Raises:
+            OperationError: NOT_AUTHENTICATED; transient where who gives tokens has trouble.
+        """
         with self._lock:
             key = (scopes, tenant_id)
             kept = self._kept.get(key)
             if kept is None or claims or kept.expires_on - time.time() < _RENEW_BEFORE:
-                kept = self._source.get_token(*scopes, claims=claims, tenant_id=tenant_id, **kwargs)
+                kept = self._asked(*scopes, claims=claims, tenant_id=tenant_id, **kwargs)
                 self._kept[key] = kept
             return kept
+
+    def _asked(
+        self, *scopes: str, claims: str | None, tenant_id: str | None, **kwargs: Any
+    ) -> AccessToken:
+        try:
+            found = self._source.get_token(*scopes, claims=claims, tenant_id=tenant_id, **kwargs)
+        except ClientAuthenticationError as error:
+            if _is_refusal(error):
+                raise _refused(scopes, error) from error
+            raise _no_token(self._source, error) from error
+        # An answer that the SDK does not expect ends in whatever its code meets.
+        except Exception as error:
+            raise _no_token(self._source, error) from error
+        if not _is_token(found):
+            raise _no_token(self._source, ValueError("the answer holds no bearer token"))
+        return found
 
     @property
     def is_cli(self) -> bool:
@@ -155,6 +204,60 @@ class CachingCredential:
     def close(self) -> None:
         """Let go of the source's connections."""
         self._source.close()
+
+
+_MACHINE_SAYS = re.compile(r"\(invalid_scope\) (\w+), ")
+"""How msal (``managed_identity.py``) words what App Service's endpoint answers instead of a token:
+its own ``statusCode``, or None for an answer that has none."""
+
+
+def _is_refusal(error: ClientAuthenticationError) -> bool:
+    """Whether this is an answer to who asks: the SDK says the same of what it cannot read."""
+    said = _MACHINE_SAYS.search(str(error))
+    status = said[1] if said else str(error.status_code or 400)
+    return status in ("400", "401", "403", "404")
+
+
+def _refused(scopes: tuple[str, ...], error: Exception) -> OperationError:
+    return OperationError(
+        ExitCode.NOT_AUTHENTICATED,
+        f"Could not sign in: no credential returned a token for {' '.join(scopes)}.",
+        # The gist of a message that may list a whole chain over many lines.
+        why=next((line for line in str(error).splitlines() if line.strip()), ""),
+        fix=how_to_sign_in(),
+    )
+
+
+def _no_token(source: _Source, error: Exception) -> OperationError:
+    """Who gives tokens has trouble; that is no matter of who asks."""
+    managed = isinstance(source, DefaultAzureCredential | ManagedIdentityCredential)
+    whom = "the identity endpoint of this machine" if managed else "Microsoft Entra ID"
+    status = (error.status_code or 0) if isinstance(error, HttpResponseError) else 0
+    # The SDK repeats the answer, which may hold the beginning of a token.
+    why = str(error).partition("Content:")[0] or type(error).__name__
+    if _MACHINE_SAYS.search(why):
+        why = "the answer holds no token"
+    if status >= 400:
+        return OperationError(
+            ExitCode.BUSY,
+            f"Could not sign in: {whom} is busy or failing ({status}).",
+            why=why,
+            fix="wait a moment and run it again",
+            transient=True,
+        )
+    return OperationError(
+        ExitCode.UNREACHABLE,
+        f"Could not sign in: {whom} did not answer with a token.",
+        why=why,
+        fix="run it again; if it stays so, look at what answers there: a proxy (HTTPS_PROXY, "
+        "NO_PROXY)" + (", or IDENTITY_ENDPOINT" if managed else ""),
+        transient=True,
+    )
+
+
+def _is_token(found: AccessToken) -> bool:
+    """Whether it can stand in a header: what the SDK passes on is what was in the answer."""
+    return re.fullmatch(r"[!-~]+", str(found.token)) is not None
 
 
 def _is_on(environment: Mapping[str, str], name: str) -> bool:
@@ -204,7 +307,10 @@ def how_to_sign_in(environment: Mapping[str, str] = os.environ) -> str:
     """What to do where no token was given."""
     ends = fixed_assertion_ends(environment)
     if ends is None or ends > time.time():
-        return SIGN_IN
+        managed = _is_on(environment, "ARM_USE_MSI") and not _is_on(
+            environment, "ARM_USE_DEFAULT_AZURE_CREDENTIAL"
+        )
+        return MANAGED_IDENTITY if managed else SIGN_IN
     ended = time.strftime("%H:%M:%S UTC", time.gmtime(ends))
     return f"the federated token in ARM_OIDC_TOKEN ended at {ended}; {RENEWED_ASSERTION}"
 

@@ -40,8 +40,14 @@ class ExitCode(IntEnum):
     """``check-signal`` found a broken link."""
 
 
+SHOWN_CHARACTERS = 800
+"""Longer words are cut: a message is read on a terminal, and shown again at each progress line."""
+
+
 class OperationError(Exception):
     """An expected failure.
+
+    What is longer than a few lines in ``happened`` and ``why`` is cut, whoever said it.
 
     ``transient`` says that asking again may help; ``retry_after`` is the service's own advice in
     seconds. ``service_code`` is the error code of the service's answer, for exact distinctions.
@@ -58,10 +64,11 @@ class OperationError(Exception):
         retry_after: float | None = None,
         service_code: str = "",
     ) -> None:
+        happened = in_short(happened)
         super().__init__(happened)
         self.kind = kind
         self.happened = happened
-        self.why = why
+        self.why = in_short(why)
         self.fix = fix
         self.transient = transient
         self.retry_after = retry_after
@@ -78,7 +85,15 @@ class OperationError(Exception):
     def sentence(self) -> str:
         """What happened and why on one line, for progress lines and reports."""
         text = self.happened.rstrip(".")
-        return f"{text} ({' '.join(self.why.split()).rstrip('.')})" if self.why else text
+        return f"{text} ({self.why.rstrip('.')})" if self.why else text
+
+
+def in_short(text: str) -> str:
+    """``text`` on one line and cut, with its length, where it is long."""
+    plain = " ".join(text.split())
+    if len(plain) <= SHOWN_CHARACTERS:
+        return plain
+    return f"{plain[:SHOWN_CHARACTERS]}... ({len(plain)} characters)"
 
 
 def explained(error: Exception, verb: str) -> str:
@@ -91,8 +106,7 @@ def unexpected(error: Exception, verb: str) -> str:
     """What to say of a defect of ours in ``verb``; shows the traceback where it is asked for."""
     if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
-    text = " ".join(str(error).split())[:300]
     return (
-        f"unexpected {type(error).__name__} in {verb}: {text}\n"
+        f"unexpected {type(error).__name__} in {verb}: {in_short(str(error))}\n"
         f"  fix: run it again with {DEBUG_VARIABLE}=1 for the traceback, and report it"
     )

@@ -15,6 +15,7 @@ from contract.azure import GRAFANA, GRAFANA_API, grafana_scope
 from contract.json import Document, as_objects, is_list, is_object, parse
 from contract.lines import line, open_to_public_networks
 from operations.azure import CHECK_NETWORK, is_absent, parse_id, retry_after
+from operations.clock import CONNECT_SECONDS, read_seconds
 from operations.errors import ExitCode, OperationError
 from operations.session import Session
 
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 ROLE_DEADLINE = 900.0
 """Seconds to wait through 401 and 403: a role assigned a moment ago takes minutes to count."""
-
-_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 
 _WORTH_ASKING_ARM = (ExitCode.FORBIDDEN, ExitCode.UNREACHABLE, ExitCode.NOT_FOUND)
 
@@ -38,8 +37,7 @@ class Grafana:
     """
 
     def __init__(self, session: Session, endpoint: str, workspace_id: str = "") -> None:
-        url = httpx.URL(endpoint)
-        if url.scheme != "https" or not url.host:
+        if not _is_https(endpoint):
             raise OperationError(
                 ExitCode.BAD_REQUEST,
                 f"{endpoint!r} is not the https URL of a Grafana workspace.",
@@ -54,11 +52,7 @@ class Grafana:
         self.workspace_id = workspace_id
         self._session = session
         self._client = session.connections.enter_context(
-            httpx.Client(
-                auth=_Bearer(session.azure),
-                headers={"User-Agent": session.user_agent},
-                timeout=_TIMEOUT,
-            )
+            httpx.Client(auth=_Bearer(session.azure), headers={"User-Agent": session.user_agent})
         )
 
     def get(self, path: str, action: str, role: str, **query: str) -> Document:
@@ -130,8 +124,9 @@ class Grafana:
                 self.endpoint + path,
                 json=body,
                 params=dict(query) if query else None,
+                timeout=httpx.Timeout(read_seconds(), connect=CONNECT_SECONDS),
             )
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise OperationError(
                 ExitCode.UNREACHABLE,
                 f"Could not {action}: {self.endpoint} did not respond.",
@@ -251,6 +246,14 @@ class Grafana:
         )
 
 
+def _is_https(endpoint: str) -> bool:
+    try:
+        url = httpx.URL(endpoint)
+    except httpx.InvalidURL:
+        return False
+    return url.scheme == "https" and bool(url.host)
+
+
 class _Bearer(httpx.Auth):
     """The caller's token, from the cache of the credential, on each request."""
 
@@ -269,7 +272,6 @@ def segment(name: str) -> str:
 
 
 def message_of(response: httpx.Response) -> str:
-    """The service's own words, on one line and not longer than a few."""
+    """The service's own words."""
     body = Document.parse(response.content)
-    text = body.text("message") or body.text("error") or response.text
-    return " ".join(text.split())[:300]
+    return body.text("message") or body.text("error") or response.text

@@ -12,12 +12,20 @@ from contract.azure import AKS_SERVER_AUDIENCE, scope_of
 from contract.json import Document
 from operations.session import Session
 
+DEADLINE = 20.0
+"""Seconds; the Kubernetes client that asks waits for it, too."""
+
 _DEFAULT_VERSION = "client.authentication.k8s.io/v1"
 
 
 def exec_credential(session: Session) -> str:
-    """The ExecCredential as one line of JSON; raises NOT_AUTHENTICATED."""
-    token, expires = session.azure.token(scope_of(AKS_SERVER_AUDIENCE))
+    """The ExecCredential as one line of JSON; raises NOT_AUTHENTICATED, UNREACHABLE, BUSY."""
+    token, expires = session.clock.poll(
+        lambda: session.azure.token(scope_of(AKS_SERVER_AUDIENCE)),
+        what="a token for the cluster",
+        within=DEADLINE,
+        quiet=True,
+    )
     return json.dumps(
         {
             "apiVersion": _asked_version(),

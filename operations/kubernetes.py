@@ -19,11 +19,11 @@ from contract.azure import (
     scope_of,
 )
 from contract.json import Document, as_list
-from operations.azure import parse_id, retry_after
+from operations.azure import CHECK_NETWORK, parse_id, retry_after
+from operations.clock import CONNECT_SECONDS, read_seconds
 from operations.errors import ExitCode, OperationError
 from operations.session import Session
 
-_TIMEOUT = httpx.Timeout(30.0, connect=5.0)
 _USER_ROLE = "Azure Kubernetes Service Cluster User Role"
 _ADMIN_ROLE = "Azure Kubernetes Service Cluster Admin Role"
 _FIELD_MANAGER = "gpuobs"
@@ -61,7 +61,6 @@ class Kubernetes:
                 base_url=server.text("server").rstrip("/"),
                 headers={"User-Agent": session.user_agent, **_authorization(session, user)},
                 verify=_trust(server, user),
-                timeout=_TIMEOUT,
             )
         )
 
@@ -111,8 +110,9 @@ class Kubernetes:
                 json=body,
                 params=dict(query) if query else None,
                 headers={"Content-Type": content_type} if body is not None else None,
+                timeout=httpx.Timeout(read_seconds(), connect=CONNECT_SECONDS),
             )
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             raise OperationError(
                 ExitCode.UNREACHABLE,
                 f"Could not {action}: the API server of {self._name} gave no answer.",
@@ -121,9 +121,18 @@ class Kubernetes:
                 "answers only inside its network",
                 transient=True,
             ) from error
-        if response.is_success:
-            return Document.parse(response.content)
-        raise self._refused(response, action)
+        if not response.is_success:
+            raise self._refused(response, action)
+        found = Document.parse(response.content)
+        if not found:
+            raise OperationError(
+                ExitCode.UNREACHABLE,
+                f"Could not {action}: what answered is not the API server of {self._name}.",
+                why="the answer is not a JSON object",
+                fix=CHECK_NETWORK,
+                transient=True,
+            )
+        return found
 
     def _refused(self, response: httpx.Response, action: str) -> OperationError:
         status = response.status_code
@@ -138,7 +147,7 @@ class Kubernetes:
         return OperationError(
             kind,
             f"Could not {action}: the API server of {self._name} answers {status}.",
-            why=" ".join(message.split())[:500],
+            why=message,
             transient=transient,
             retry_after=retry_after(response.headers),
         )

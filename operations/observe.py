@@ -8,12 +8,12 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from contract.messages.base import Message
-from contract.messages.drift import PRIVATE_IP_PLACEHOLDER, Observation, ObserveRequest
+from contract.messages.base import Message, Verb
+from contract.messages.drift import APPROVAL, PRIVATE_IP_PLACEHOLDER, Observation, ObserveRequest
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
 from contract.messages.private_link import ApprovalRequest
 from operations import dashboards, data_sources
-from operations.errors import ExitCode, OperationError
+from operations.errors import ExitCode, OperationError, unexpected
 from operations.grafana import Grafana
 from operations.session import Session, fresh_revision
 
@@ -32,7 +32,7 @@ def observe(request: ObserveRequest, session: Session) -> Observation:
     if request.approval is not None:
         from operations import approval
 
-        probes["approval"] = (
+        probes[APPROVAL] = (
             request.approval,
             partial(approval.observed_revision, request.approval, session),
         )
@@ -76,6 +76,9 @@ def _observed(session: Session, name: str, wanted: Message, probe: Probe) -> tup
     except OperationError as error:
         absent = error.kind is ExitCode.NOT_FOUND
         return fresh_revision(wanted), "" if absent else f"{name}: {error.sentence()}"
+    # A defect of ours in one object is no reason to stop: applying it again tells more.
+    except Exception as error:
+        return fresh_revision(wanted), f"{name}: {unexpected(error, Verb.OBSERVE)}"
     return revision or fresh_revision(wanted), ""
 
 

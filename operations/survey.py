@@ -41,7 +41,7 @@ from contract.messages.survey import (
 from operations import link_survey
 from operations.azure import not_understood, parse_id, presence_of
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
-from operations.errors import ExitCode, OperationError
+from operations.errors import ExitCode, OperationError, in_short
 from operations.registry import login_file
 from operations.rights import not_permitted, permits, permits_data
 from operations.session import Session
@@ -110,11 +110,15 @@ def _signed_in(request: SurveyRequest, session: Session) -> str:
     account of `az login`, where the provider is the one of its subscription.
     """
     scope = azure.scope_of(azure.ARM_URL)
+
+    def token() -> str:
+        found, _ = session.azure.token(scope)
+        return found
+
     if session.azure.credential.is_cli and not _is_providers(request, session):
         subscription = request.subscription_id or request.provider_subscription_id
         session.azure.use(CliAccount(subscription=subscription))
-    token, _ = session.azure.token(scope)
-    return token
+    return session.clock.poll(token, what="a token", within=DEADLINE, quiet=True)
 
 
 def _is_providers(request: SurveyRequest, session: Session) -> bool:
@@ -339,6 +343,7 @@ class _Surveyor:
                 failed = properties.text("provisioningState") == "Failed"
                 message = _why_it_failed(properties) if failed else ""
                 wanted = _NAMESPACE_OF_ANOTHER_RELEASE.search(message)
+                message = in_short(message)
                 return InstalledExtension(
                     presence=Presence.FOUND,
                     id=f"{path}/{one.text('name')}",

@@ -8,6 +8,8 @@ from contract.messages.base import Message
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
 from contract.messages.private_link import ApprovalRequest
 
+APPROVAL = "approval"
+"""What the approval is called among the things that are observed."""
 PRIVATE_IP_PLACEHOLDER = "{privateIp}"
 """Stands for the private endpoint's address in the url of a source to observe.
 
@@ -27,11 +29,22 @@ class ObserveRequest(Message):
     """Grafana itself is created in this very update: nothing can be on it yet, and the caller has
     no role there before the update has assigned one."""
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Under which a revision is answered."""
+        return frozenset(
+            (
+                *([APPROVAL] if self.approval is not None else []),
+                *self.data_sources,
+                *self.dashboards,
+            )
+        )
+
 
 class Observation(Message):
     """The answer of ``observe``."""
 
     revisions: Mapping[str, str]
-    """By name; the approval's under ``approval``."""
+    """By name; the approval's under :data:`APPROVAL`."""
     problems: tuple[str, ...] = ()
     """Sentences on what could not be observed (its revision is then a fresh one)."""

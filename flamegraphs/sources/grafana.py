@@ -47,19 +47,17 @@ class _AzureToken(httpx.Auth):
     def _token(self) -> str:
         if self._value is None:
             # 0.2 s that a query of a server without Azure should not wait for.
-            from azure.core.exceptions import AzureError
-
-            from operations.credentials import SIGN_IN, credential
+            from operations.credentials import CachingCredential, credential, timeouts
+            from operations.errors import OperationError
 
             # The same identity that deployed: a gate in CI has `ARM_*` variables and no `az login`.
-            source = credential({"connection_timeout": 5, "read_timeout": 10, "retry_total": 1})
+            source = CachingCredential(credential(timeouts()))
             try:
                 self._value = source.get_token(grafana_scope(os.environ)).token
-            except AzureError as error:
-                first = str(error).strip().splitlines()[0] if str(error).strip() else "no reason"
+            except OperationError as error:
                 raise NotSignedInError(
-                    f"No Azure credential returned a token for Grafana: {first} "
-                    f"To fix it, {SIGN_IN}."
+                    "No Azure credential returned a token for Grafana. "
+                    f"{error.sentence()}. To fix it, {error.fix}."
                 ) from error
             finally:
                 source.close()

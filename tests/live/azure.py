@@ -17,7 +17,7 @@ from typing import Final
 import httpx
 import yaml
 
-from operations.credentials import credential
+from operations.credentials import credential, timeouts
 from simulator.values import JsonObject, as_list, as_object, as_objects, as_text, dig
 
 ARM: Final = "https://management.azure.com"
@@ -62,8 +62,7 @@ class Tokens:
     """The caller's tokens, one for each audience, renewed before they end."""
 
     def __init__(self) -> None:
-        timeouts = {"connection_timeout": 5.0, "read_timeout": 30.0, "retry_total": 1}
-        self._credential = credential(timeouts)  # type: ignore[arg-type]
+        self._credential = credential(timeouts())
         self._kept: dict[str, tuple[str, float]] = {}
 
     def get(self, audience: str) -> str:

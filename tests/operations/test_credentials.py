@@ -24,12 +24,11 @@ from operations.credentials import (
     SIGN_IN,
     CachingCredential,
     CliAccount,
-    Timeouts,
     credential,
     how_to_sign_in,
+    timeouts,
 )
 
-TIMEOUTS: Timeouts = {"connection_timeout": 1.0, "read_timeout": 1.0, "retry_total": 0}
 PRINCIPAL = {
     "ARM_CLIENT_ID": "33333333-3333-4333-8333-333333333333",
     "ARM_TENANT_ID": "44444444-4444-4444-8444-444444444444",
@@ -37,7 +36,7 @@ PRINCIPAL = {
 
 
 def kind(environment: Mapping[str, str]) -> str:
-    with credential(TIMEOUTS, environment) as found:
+    with credential(timeouts(), environment) as found:
         return type(found).__name__
 
 
@@ -99,7 +98,7 @@ def test_the_variables_of_the_provider_choose_the_credential(
 def test_the_cli_is_asked_for_the_subscription_or_the_tenant_in_use(
     environment: Mapping[str, str], account: CliAccount, subscription: str | None, tenant: str
 ) -> None:
-    found = credential(TIMEOUTS, environment, account)
+    found = credential(timeouts(), environment, account)
     assert isinstance(found, AzureCliCredential)
     assert (found.subscription, found.tenant_id) == (subscription, tenant)
 
@@ -193,7 +192,7 @@ class Counted:
         del claims, tenant_id, kwargs
         time.sleep(0.01)
         self.asked.append(scopes[0])
-        return AccessToken(f"token {len(self.asked)}", int(time.time() + self._life))
+        return AccessToken(f"token-{len(self.asked)}", int(time.time() + self._life))
 
     def close(self) -> None:
         self.asked.append("closed")

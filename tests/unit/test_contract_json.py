@@ -2,10 +2,11 @@
 
 import json
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from contract.json import Document
+from contract.json import Document, parse
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -29,9 +30,34 @@ def test_any_document_can_be_asked_for_anything(value: object, path: list[str]) 
 def test_text_that_is_no_object_is_an_empty_document(text: str | bytes) -> None:
     try:
         expected = json.loads(text)
+        json.dumps(expected, ensure_ascii=False).encode()
     except ValueError:
         expected = None
     assert bool(Document.parse(text)) == (isinstance(expected, dict) and expected != {})
+
+
+@given(JSON)
+def test_what_is_json_is_read_as_it_was_written_in_text_and_in_bytes(value: object) -> None:
+    for written in (json.dumps(value), json.dumps(value, ensure_ascii=False)):
+        try:
+            encoded = written.encode()
+        except UnicodeEncodeError:
+            assert parse(written) is None
+        else:
+            assert parse(written) == parse(encoded) == json.loads(written)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"a": NaN}', '{"a": -Infinity}', '{"a": "\\ud800"}', '{"a": "\ud800"}', '{"\\uDFFF": 1}'],
+)
+def test_what_only_python_takes_for_json_is_none(text: str) -> None:
+    assert parse(text) is None
+    assert parse(text.encode(errors="surrogatepass")) is None
+
+
+def test_a_character_written_as_a_surrogate_pair_is_read() -> None:
+    assert parse(b'"\\ud83d\\ude00"') == "\U0001f600"
 
 
 def test_values_keep_their_types() -> None:

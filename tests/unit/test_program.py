@@ -539,6 +539,18 @@ def _all(kind: type) -> list[object]:
     return [one for one in gc.get_objects() if isinstance(one, kind)]
 
 
+def test_an_observation_that_leaves_something_out_is_said_to_do_so() -> None:
+    class Forgetful(answers.Azure):
+        def ask(self, question: str) -> str:
+            if Question.model_validate_json(question).verb is Verb.OBSERVE:
+                return Reply(answer={"revisions": {"pyroscope": "r"}}).to_json()
+            return super().ask(question)
+
+    with pytest.raises(pulumi.RunError, match="answered nothing of approval, dashboard") as caught:
+        dev(azure=Forgetful())
+    assert "could not be observed" in str(caught.value)
+
+
 def test_where_the_azure_provider_cannot_sign_in_a_sentence_says_how() -> None:
     class SignedOut(answers.Azure):
         def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
