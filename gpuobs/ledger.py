@@ -29,9 +29,11 @@ def _run(options: argparse.Namespace) -> Status:
         accounts = [
             one
             for one in ledger.ledger(read)
-            if options.pod is None or (one.pod is not None and one.pod.name == options.pod)
+            if options.pod is None or any(pod.name == options.pod for pod in one.pods)
         ]
-        pod = next((one.pod for one in accounts if options.pod and one.pod is not None), None)
+        pod = next(
+            (pod for one in accounts for pod in sorted(one.pods) if pod.name == options.pod), None
+        )
         allocated = sources.profile_of(found, pod, of, words)
     if options.json:
         lines = [_json(read, accounts)]

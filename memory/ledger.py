@@ -61,6 +61,13 @@ class Account:
     """Processes that are gone, with what they held."""
 
     @property
+    def pods(self) -> set[Pod]:
+        """Whose memory it is: its own pod, or those of its processes."""
+        processes = (*(row.process for row in self.rows), *self.ended)
+        found = {process.pod for process in processes if process is not None}
+        return found if self.pod is None else {self.pod}
+
+    @property
     def held(self) -> float:
         """Bytes that the agent counts as held."""
         return sum(row.bytes for row in self.rows if row.process is not None)

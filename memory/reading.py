@@ -50,9 +50,10 @@ class Process:
     pod: Pod
     pid: str
     held: Points
-    """Bytes by time, oldest first; never empty."""
+    """Bytes by time, oldest first; never empty. Of one that has ended, until it last held any."""
     ended: bool
-    """Whether it is no longer reported at the window's end."""
+    """Whether it is no longer reported at the window's end, or has exited (or destroyed its CUDA
+    context) before: what it held was freed implicitly, and its counters stay as they are."""
     began: bool = False
     """Whether it was first reported after the window's start."""
     forgotten: float = 0
@@ -70,7 +71,7 @@ class Process:
 
     @property
     def last_seen(self) -> float:
-        """When it was last reported."""
+        """When it was last reported, or seen to hold any."""
         return self.held[-1][0]
 
 
@@ -170,6 +171,11 @@ def _processes(
 ) -> Iterator[Process]:
     step = step_of(start, end)
     released: dict[tuple[str, ...], dict[float, float]] = defaultdict(lambda: defaultdict(float))
+    taken_back: dict[tuple[Pod, str], float] = defaultdict(float)
+    for series in implicitly:
+        last = series.points[-1][1] if series.points else 0.0
+        process = (_pod(series), series.label("pid"))
+        taken_back[process] = max(last, taken_back[process])
     for series in (*freed, *implicitly):
         for at, value in series.points:
             released[_report(series)][at] += value
@@ -186,14 +192,24 @@ def _processes(
     latest = max((max(points) for points in held.values()), default=end)
     for (pod, pid), points in sorted(held.items()):
         ordered = sorted(points.items())
+        freed_at_end = taken_back[pod, pid] if ordered[-1][1] == 0 else 0.0
         yield Process(
             pod=pod,
             pid=pid,
-            held=ordered,
+            held=_until_the_end(ordered, freed_at_end) if freed_at_end else ordered,
             began=ordered[0][0] - start > 2 * step,
-            ended=latest - ordered[-1][0] > _SILENT_STEPS * step,
+            ended=freed_at_end > 0 or latest - ordered[-1][0] > _SILENT_STEPS * step,
             forgotten=_forgotten(ordered, counted[pod, pid]),
         )
+
+
+def _until_the_end(held: Points, freed_at_end: float) -> Points:
+    """The history until a process last held any.
+
+    One that lived between two samples held what its end freed, when it was first seen.
+    """
+    last = max((number for number, (_, value) in enumerate(held) if value), default=None)
+    return held[: last + 1] if last is not None else [(held[0][0], freed_at_end)]
 
 
 def _forgotten(held: Points, counted: Mapping[float, float]) -> float:

@@ -69,10 +69,10 @@ def _account(reading: Reading, account: Account, *, binary: bool) -> Iterator[st
 
 
 def _devices(account: Account) -> str:
-    live = [row.process for row in account.rows if row.process is not None]
-    if len(account.devices) == 1 and len(live) <= 1:
+    if len(account.devices) == 1:
         device = account.devices[0]
-        return f", GPU {device.index} of {device.node}"
+        where = f" of {device.node}" if account.pod is not None else ""
+        return f", GPU {device.index}{where}"
     return f", {len(account.devices)} GPUs" if account.devices else ""
 
 
@@ -108,11 +108,12 @@ def explanation_text(explanation: Explanation, *, binary: bool) -> Iterator[str]
     yield f"  Verdict: {one.verdict.kind}."
     if one.process is not None:
         held, peak = one.process.held[-1][1], one.process.peak
-        gone = " when it was last seen: it is gone" if one.process.ended else ""
-        yield (
-            f"  It holds {_size(held, binary=binary)}{gone}, at most "
-            f"{_size(peak, binary=binary)} in the window."
-        )
+        most = f"at most {_size(peak, binary=binary)} in the window."
+        if one.process.ended:
+            seen = _moment(one.process.last_seen)
+            yield f"  It is gone since about {seen}; it held {_size(held, binary=binary)}, {most}"
+        else:
+            yield f"  It holds {_size(held, binary=binary)}, {most}"
     for reason in one.verdict.reasons:
         yield f"  - {reason}"
     if one.allocated is not None and one.allocated.parts:

@@ -58,6 +58,7 @@ _NAMES: Final[Mapping[Part, Sequence[str]]] = {
         r"(Adam\w*|SGD|Adagrad|Adafactor|RMSprop|Lion|Muon|LAMB|\w*Optimizer)\.(step|_init_group|"
         r"__init__|_?step_\w*|initialize_\w*|init_state)",
         r"_(multi|single)_tensor_\w+",
+        r"(optimizer_step|_?maybe_opt\w*_step|adamw?|_use_grad)",
         r"(_fused|_foreach)_\w+",
         r"Tensor\.backward",
         r"backward",
@@ -73,6 +74,9 @@ _NAMES: Final[Mapping[Part, Sequence[str]]] = {
         r"(from_pretrained|_from_config|load_state_dict|process_weights_after_loading)",
         r"\w*(Model)?Loader\.\w+",
         r"(Module|nn\.Module)\.(to|cuda|_apply|half|bfloat16)",
+        # Of a traceback, which names no classes.
+        r"_apply",
+        r"((gptq|awq)_marlin_repack|prepare_\w+_for_marlin|convert_weights?_to_\w+)",
         r"(safe_open|get_tensor|load_file|safetensors_weights_iterator)",
         r"\w*(Linear|Embedding|Norm|Conv\d?d?|LMHead|MoE|Experts)\w*\.(__init__|create_weights|"
         r"reset_parameters|weight_loader\w*)",

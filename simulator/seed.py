@@ -2,7 +2,8 @@
 
 Two environments, ``dev`` and ``prod``, each with a resource group and a cluster; one Grafana and
 one Azure Monitor workspace in ``rg-dev``. The caller owns the subscription and is Grafana Admin.
-All of it is made through ARM, as a person would have.
+All of it is made through ARM, as a person would have. Both clusters have NVIDIA's DCGM exporter, as
+its chart installs it, and a PodMonitor of the metrics add-on for it.
 """
 
 import json
@@ -17,7 +18,8 @@ from simulator.arm.subscription import NAMESPACES
 from simulator.clock import Clock, timestamp
 from simulator.http import Request
 from simulator.identity import sign
-from simulator.values import JsonObject, as_object, as_text
+from simulator.kubernetes import state
+from simulator.values import JsonObject, as_object, as_text, clone_object
 from simulator.world import TENANT_ID, Principal, Resource, World
 
 CALLER_ID: Final = "22222222-2222-4222-8222-222222222222"
@@ -46,6 +48,9 @@ def plant(world: World) -> None:
         "rg-dev", "Microsoft.Monitor/accounts/amw-dev", "2023-04-03", {"location": LOCATION}
     )
     azure.assign(grafana.id, roles.GRAFANA_ADMIN, CALLER_ID)
+    for cluster in world.clusters.values():
+        for manifest in (_EXPORTER, _EXPORTER_MONITOR):
+            state.add(cluster, clone_object(manifest))
     identity = as_text(as_object(grafana.body.get("identity")).get("principalId"))
     azure.assign(workspace.id, roles.MONITORING_DATA_READER, identity)
     world.operations.clear()
@@ -66,6 +71,40 @@ _GRAFANA: JsonObject = {
     "sku": {"name": "Standard"},
     "identity": {"type": "SystemAssigned"},
     "properties": {"grafanaMajorVersion": "12"},
+}
+
+
+_EXPORTER_LABELS: JsonObject = {"app.kubernetes.io/name": "dcgm-exporter"}
+_EXPORTER: JsonObject = {
+    "apiVersion": "apps/v1",
+    "kind": "DaemonSet",
+    "metadata": {"name": "dcgm-exporter", "namespace": "default", "labels": _EXPORTER_LABELS},
+    "spec": {
+        "selector": {"matchLabels": _EXPORTER_LABELS},
+        "template": {
+            "metadata": {"labels": _EXPORTER_LABELS},
+            "spec": {
+                "nodeSelector": {"accelerator": "nvidia"},
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [
+                    {
+                        "name": "exporter",
+                        "image": "nvcr.io/nvidia/k8s/dcgm-exporter:4.4.2-4.7.1-ubuntu22.04",
+                        "ports": [{"name": "metrics", "containerPort": 9400}],
+                    }
+                ],
+            },
+        },
+    },
+}
+_EXPORTER_MONITOR: JsonObject = {
+    "apiVersion": "azmonitoring.coreos.com/v1",
+    "kind": "PodMonitor",
+    "metadata": {"name": "dcgm-exporter", "namespace": "default"},
+    "spec": {
+        "selector": {"matchLabels": _EXPORTER_LABELS},
+        "podMetricsEndpoints": [{"port": "metrics", "path": "/metrics"}],
+    },
 }
 
 

@@ -12,11 +12,13 @@ from simulator.arm.types.data_collection import forwards_to
 from simulator.kubernetes import (
     cloud_controller,
     extension_agent,
+    pods,
     pyroscope_server,
     state,
     workloads,
 )
 from simulator.kubernetes.pyroscope_server import Server
+from simulator.prometheus.exporters import Node
 from simulator.values import JsonObject, as_integer, as_objects, as_text, dig, text_map, texts
 from simulator.world import ClusterState, Resource, World
 
@@ -147,13 +149,67 @@ def metrics_missing(world: World, cluster_id: str, workspace_id: str) -> str:
     extension = agent(world, cluster_id)
     if extension is None:
         return "no Inspektor Gadget agent runs on the cluster"
-    if not world.clusters[cluster_id].of_kind("PodMonitor"):
+    objects = world.clusters[cluster_id]
+    namespace = extension_agent.namespace_for(extension)
+    workload = state.find(objects, "DaemonSet", namespace, extension_agent.DAEMON_SET)
+    if workload is None or not _is_scraped(objects, workload):
         return "the agent's azureMonitor is not enabled: no PodMonitor"
     if dig(cluster.properties, "azureMonitorProfile", "metrics", "enabled") is not True:
         return "the cluster's metrics add-on is off"
     if not _forwarded(world, cluster_id, workspace):
         return "no collection rule of the cluster forwards Prometheus metrics to the workspace"
     return ""
+
+
+def gpu_nodes(world: World, cluster_id: str) -> tuple[Node, ...]:
+    """The nodes with GPUs, with the pods of agent and DCGM exporter that are scraped on them."""
+    objects = world.clusters[cluster_id.lower()]
+    agents = _scraped(objects, "inspektor-gadget")
+    exporters = _scraped(objects, "dcgm-exporter")
+    return tuple(
+        Node(
+            name,
+            pool.gpus,
+            _daemon_pod(world, cluster_id, agents, pool.name, number),
+            _daemon_pod(world, cluster_id, exporters, pool.name, number),
+        )
+        for pool in state.pools(world, cluster_id)
+        if pool.gpus
+        for number, name in enumerate(pool.node_names)
+    )
+
+
+def _daemon_pod(
+    world: World, cluster_id: str, owners: list[JsonObject], pool: str, number: int
+) -> str:
+    """The pod of the first of these DaemonSets that is on a node; empty without one."""
+    for owner in owners:
+        if any(
+            place.name == pool for place in state.places(world, cluster_id, state.pod_spec(owner))
+        ):
+            return pods.daemon_pod(owner, pool, number)
+    return ""
+
+
+def _scraped(objects: ClusterState, image: str) -> list[JsonObject]:
+    """The DaemonSets with this in an image's name that a PodMonitor of the add-on selects."""
+    return [
+        workload
+        for workload in objects.of_kind("DaemonSet")
+        if any(
+            image in as_text(item.get("image"))
+            for item in as_objects(state.pod_spec(workload).get("containers"))
+        )
+        and _is_scraped(objects, workload)
+    ]
+
+
+def _is_scraped(objects: ClusterState, workload: JsonObject) -> bool:
+    labels = text_map(dig(workload, "spec", "template", "metadata", "labels"))
+    return any(
+        text_map(dig(monitor, "spec", "selector", "matchLabels")).items() <= labels.items()
+        for monitor in objects.of_kind("PodMonitor", state.namespace_of(workload))
+    )
 
 
 def _forwarded(world: World, cluster_id: str, workspace: Resource) -> bool:
@@ -212,6 +268,7 @@ def _servers(world: World, cluster_id: str, objects: ClusterState) -> list[Serve
                 state.name_of(workload),
                 pyroscope_server.version_of(workload),
                 pyroscope_server.config_of(objects, workload),
+                pyroscope_server.overrides_of(objects, workload),
             )
         )
     return found

@@ -133,7 +133,7 @@ def _pods(world: World, cluster_id: str, owner: JsonObject) -> list[_Pod]:
     name = state.name_of(owner)
     if owner.get("kind") == "DaemonSet":
         return [
-            _Pod(f"{name}-{_letters([state.key(owner), pool.name, number], 5)}")
+            _Pod(daemon_pod(owner, pool.name, number))
             for pool in state.places(world, cluster_id, state.pod_spec(owner))
             for number in range(pool.nodes)
         ]
@@ -151,6 +151,11 @@ def _pods(world: World, cluster_id: str, owner: JsonObject) -> list[_Pod]:
         )
         for number in replicas
     ]
+
+
+def daemon_pod(owner: JsonObject, pool: str, number: int) -> str:
+    """The name of a DaemonSet's pod on a node, given by its pool and its number there."""
+    return f"{state.name_of(owner)}-{_letters([state.key(owner), pool, number], 5)}"
 
 
 def _claimed(owner: JsonObject, number: int) -> list[JsonObject]:

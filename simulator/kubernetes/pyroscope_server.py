@@ -26,6 +26,8 @@ _FLAGS: Final = {
     "target": ("target",),
     "storage.backend": ("storage", "backend"),
     "self-profiling.disable-push": ("self_profiling", "disable_push"),
+    "querier.max-query-length": ("limits", "max_query_length"),
+    "querier.max-query-lookback": ("limits", "max_query_lookback"),
 }
 """Flags of keys that matter here; a flag beats the configuration file (``pkg/cfg``)."""
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?e[+-]\d+")
@@ -40,6 +42,15 @@ class Server:
     name: str
     version: str
     config: JsonObject
+    overrides: JsonObject
+    """The file that the server reads anew while it runs."""
+
+
+def overrides_of(objects: ClusterState, workload: JsonObject) -> JsonObject:
+    """The overrides' file of a Pyroscope StatefulSet."""
+    name = f"{state.name_of(workload)}-overrides-config"
+    found = state.find(objects, "ConfigMap", state.namespace_of(workload), name)
+    return _parsed(as_text(dig(found, "data", "overrides.yaml")))
 
 
 def config_of(objects: ClusterState, workload: JsonObject) -> JsonObject:

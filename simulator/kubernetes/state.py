@@ -1,6 +1,7 @@
 """The objects of a cluster: adding, finding, deleting with finalizers, and what nodes take pods."""
 
 import uuid
+import zlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -162,6 +163,13 @@ class Pool:
     labels: dict[str, str]
     gpus: int
     """Devices on a node, if a driver is installed."""
+    scale_set: str
+    """What the names of its nodes begin with."""
+
+    @property
+    def node_names(self) -> list[str]:
+        """The names of its nodes, as AKS forms them of the scale set's name and a number."""
+        return [f"{self.scale_set}{number:06}" for number in range(self.nodes)]
 
 
 def pools(world: World, cluster_id: str) -> list[Pool]:
@@ -175,6 +183,7 @@ def pools(world: World, cluster_id: str) -> list[Pool]:
             continue
         size = size_of(as_text(properties.get("vmSize")))
         driver = as_text(dig(properties, "gpuProfile", "driver"), "Install")
+        number = zlib.crc32(cluster_id.lower().encode()) % 10**8
         nodes = max(as_integer(properties.get("count")), as_integer(properties.get("maxCount")))
         labels = {
             **text_map(properties.get("nodeLabels")),
@@ -195,6 +204,7 @@ def pools(world: World, cluster_id: str) -> list[Pool]:
                 taints=tuple(texts(properties.get("nodeTaints"))),
                 labels=labels,
                 gpus=size.gpus if size is not None and driver == "Install" else 0,
+                scale_set=f"aks-{resource.name}-{number:08}-vmss",
             )
         )
     return found

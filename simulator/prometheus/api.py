@@ -17,6 +17,7 @@ from simulator.arm import roles
 from simulator.arm.roles import MONITORING_DATA_READER
 from simulator.http import Request, Response
 from simulator.identity import PROMETHEUS_AUDIENCES, principal_of
+from simulator.prometheus.exporters import series_of_exporters
 from simulator.prometheus.promql import QueryError, Vector, evaluate, parse
 from simulator.prometheus.selectors import Selector, SelectorError, parse_selector, selects
 from simulator.prometheus.series import Series, series_of
@@ -186,7 +187,10 @@ class _SelectAt:
 
 def _stored_series(world: World, workspace: Resource) -> Iterator[tuple[Recording, Series]]:
     for cluster_id, recording in Recorder(world).metrics(workspace.id):
-        for series in series_of(cluster_id.rsplit("/", 1)[-1]):
+        name = cluster_id.rsplit("/", 1)[-1]
+        for series in series_of(name):
+            yield recording, series
+        for series in series_of_exporters(name, recording.nodes, recording.origin):
             yield recording, series
 
 

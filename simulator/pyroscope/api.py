@@ -13,14 +13,17 @@ import time
 from simulator import signals
 from simulator.http import Request, Response
 from simulator.pyroscope import pprof, wire
+from simulator.pyroscope.limits import TENANT, ServerLimits, limits_of
 from simulator.pyroscope.querier import Querier, QueryError
 from simulator.pyroscope.recordings import Recorder
 from simulator.pyroscope.store import ProfileStore, ProfileType
+from simulator.values import JsonObject
 from simulator.world import World
 
 _QUERIER = "querier.v1.QuerierService"
 _JSON = "application/json"
 _PROTO = "application/proto"
+_CONFIGURATION = "/api/v1/status/config"
 _STATUS = {"invalid_argument": 400, "unimplemented": 501}
 _SELECT_FIELDS = {1: "profileTypeID", 2: "labelSelector", 3: "start", 4: "end", 5: "maxNodes"}
 """Field numbers of ``querier.v1.SelectMergeProfileRequest``."""
@@ -60,7 +63,10 @@ def answer(world: World, cluster_id: str, path: str, request: Request) -> Respon
     """What the Pyroscope of a cluster answers to ``request`` at ``path``."""
     if path == "/api/v1/status/buildinfo" and request.method == "GET":
         return _build(signals.server_version(world, cluster_id))
-    return answer_from(ProfileStore(Recorder(world).profiles(cluster_id)), path, request)
+    server = signals.ready_pyroscope(world, cluster_id)
+    limits = limits_of(server.config, server.overrides) if server is not None else ServerLimits()
+    store = ProfileStore(Recorder(world).profiles(cluster_id), limits=limits)
+    return answer_from(store, path, request)
 
 
 def answer_from(store: ProfileStore, path: str, request: Request) -> Response:
@@ -73,7 +79,17 @@ def answer_from(store: ProfileStore, path: str, request: Request) -> Response:
         return _text(200, "ready")
     if path == "/pyroscope/render" and request.method == "GET":
         return _render(querier, request)
+    if path in (_CONFIGURATION, "/runtime_config") and request.method == "GET":
+        return _text(200, json.dumps(_page(store.limits, path)))
     return _text(404, "404 page not found")
+
+
+def _page(limits: ServerLimits, path: str) -> JsonObject:
+    """The server's pages for its configuration and its overrides, which are YAML, as JSON is."""
+    if path == _CONFIGURATION:
+        return {"limits": limits.configured.document()}
+    tenant = limits.overridden
+    return {"overrides": {TENANT: tenant.document()} if tenant is not None else {}}
 
 
 def _build(version: str) -> Response:

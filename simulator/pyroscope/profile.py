@@ -7,6 +7,8 @@ Everything the agent could observe is derived from here: profiles (this package)
   most of the GPU with the KV cache; then each batch allocates a little more.
 * ``vllm-1`` serves an embedding model: weights and activations, no KV cache.
 * ``notebook-0`` allocates a tensor now and then, and frees it again.
+* ``sweep-0`` is a job that ends with memory in hand. It allocates by a call that the profiling
+  gadget does not hook, so only the metrics know of it.
 
 The workloads start when observation starts: an operator restarts them to see their start-up,
 because allocations made before the agent ran are never seen. Frames carry what real stacks carry:
@@ -34,6 +36,12 @@ class Process:
     pod: str
     command: str
     pid: int
+    ends: float | None = None
+    """Seconds after observation began at which it exits; None: it runs on."""
+
+    def is_running(self, at: float) -> bool:
+        """Whether it has not ended by ``at`` (seconds after observation began)."""
+        return self.ends is None or at < self.ends
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class Allocation:
     def times(self, until: float) -> Iterator[float]:
         """When it happens, up to and including ``until`` (seconds after observation began)."""
         at = self.first
-        while at <= until:
+        while at <= until and self.process.is_running(at):
             yield at
             if self.every is None:
                 return
@@ -94,6 +102,7 @@ def _python(*frames: str) -> tuple[str, ...]:
 _LANGUAGE_MODEL = Process("inference", "vllm-0", "VLLM::EngineCor", 4211)
 _EMBEDDING_MODEL = Process("inference", "vllm-1", "VLLM::EngineCor", 5120)
 _NOTEBOOK = Process("research", "notebook-0", "python3", 733)
+_SWEEP = Process("research", "sweep-0", "python3", 902, ends=0.25)
 
 _ENGINE = _python("<module>", "EngineCoreProc > run_engine_core", "EngineCore > __init__")
 _WORKER_INIT = (TRAMPOLINE, "EngineCore > _initialize_kv_caches")
@@ -210,4 +219,41 @@ ALLOCATIONS: tuple[Allocation, ...] = (
         every=900.0,
         freed=True,
     ),
+    Allocation(_SWEEP, (*_CELL, "Linear.forward"), 2_147_483_648, first=0.0, profiled=False),
 )
+
+
+def processes() -> tuple[Process, ...]:
+    """Every process, in the order of its first allocation here."""
+    return tuple(dict.fromkeys(allocation.process for allocation in ALLOCATIONS))
+
+
+def held(process: Process, at: float) -> int:
+    """Bytes that ``process`` holds at ``at`` (seconds after observation began)."""
+    return allocated(process, at) - freed(process, at) - freed_implicitly(process, at)
+
+
+def allocated(process: Process, at: float) -> int:
+    """Bytes that it has allocated until ``at``."""
+    return sum(one.bytes * _count(one, at) for one in _of(process))
+
+
+def freed(process: Process, at: float) -> int:
+    """Bytes that it has freed by calls."""
+    # What is freed goes just before it is allocated anew: one free less than allocations.
+    return sum(one.bytes * max(0, _count(one, at) - 1) for one in _of(process) if one.freed)
+
+
+def freed_implicitly(process: Process, at: float) -> int:
+    """Bytes that the driver took back from it, which happens when it exits."""
+    if process.is_running(at):
+        return 0
+    return allocated(process, at) - freed(process, at)
+
+
+def _of(process: Process) -> tuple[Allocation, ...]:
+    return tuple(one for one in ALLOCATIONS if one.process == process)
+
+
+def _count(allocation: Allocation, at: float) -> int:
+    return sum(1 for _ in allocation.times(at))

@@ -26,10 +26,9 @@ from simulator.pyroscope.flamebearer import (
     encode,
     truncate,
 )
+from simulator.pyroscope.limits import text_of
 from simulator.pyroscope.store import ProfileStore, ProfileType, StoredProfile
 
-MAX_QUERY_LENGTH_MS = 24 * 3600 * 1000
-"""``limits.max_query_length``."""
 DEFAULT_MAX_NODES = 8192
 """``limits.max_flamegraph_nodes_default``."""
 
@@ -241,7 +240,7 @@ class Querier:
         return truncate(tree, request.max_nodes or DEFAULT_MAX_NODES)
 
     def _selected(self, request: _Select) -> Iterable[StoredProfile]:
-        _check_range(request)
+        self._check_range(request)
         try:
             kind = ProfileType.parse(request.profile_type)
         except ValueError as error:
@@ -261,8 +260,22 @@ class Querier:
     def _metadata(self, request: _TimeRange, selector: Selector) -> Iterable[StoredProfile]:
         if request.start == 0 and request.end == 0:
             return self._store.read(0, 2**62, selector)
-        _check_range(request)
+        self._check_range(request)
         return self._store.read(request.start, request.end, selector)
+
+    def _check_range(self, request: _TimeRange) -> None:
+        if request.start <= 0 or request.end <= 0:
+            raise QueryError("invalid_argument", "missing time range in the query")
+        if request.start > request.end:
+            raise QueryError("invalid_argument", "invalid time range: the start is after the end")
+        limit = self._store.limits.effective.query_length
+        if limit and request.end - request.start > 1000 * limit:
+            hours = (request.end - request.start) / 3_600_000
+            raise QueryError(
+                "invalid_argument",
+                "the query time range exceeds the limit"
+                f" (max_query_length, actual: {hours:.2f}h, limit: {text_of(limit)})",
+            )
 
 
 Body = TypeVar("Body", bound=BaseModel)
@@ -283,20 +296,6 @@ def _selector(text: str) -> Selector:
         return parse_selector(text)
     except SelectorError as error:
         raise QueryError("invalid_argument", f"parse error: {error}") from error
-
-
-def _check_range(request: _TimeRange) -> None:
-    if request.start <= 0 or request.end <= 0:
-        raise QueryError("invalid_argument", "missing time range in the query")
-    if request.start > request.end:
-        raise QueryError("invalid_argument", "invalid time range: the start is after the end")
-    if request.end - request.start > MAX_QUERY_LENGTH_MS:
-        hours = (request.end - request.start) / 3_600_000
-        raise QueryError(
-            "invalid_argument",
-            "the query time range exceeds the limit"
-            f" (max_query_length, actual: {hours:.2f}h, limit: 1d)",
-        )
 
 
 def _label_set(

@@ -12,11 +12,21 @@ import math
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from simulator import signals
 from simulator.kubernetes.pyroscope_server import is_pyroscope
-from simulator.values import JsonObject, as_list, as_number, as_object, as_objects, as_text, dig
+from simulator.prometheus.exporters import Node
+from simulator.values import (
+    JsonObject,
+    as_integer,
+    as_list,
+    as_number,
+    as_object,
+    as_objects,
+    as_text,
+    dig,
+)
 from simulator.world import World
 
 _STORED_UNDER = "recordings"
@@ -35,6 +45,8 @@ class Recording:
     """None: it goes on."""
     profile_type: str = ""
     service_name: str = ""
+    nodes: tuple[Node, ...] = ()
+    """Of metrics: the nodes with GPUs."""
 
     def until(self, now: float) -> float:
         """When it ended, or ``now``."""
@@ -74,7 +86,8 @@ class Recorder:
                     flowing[_profiles_key(cluster_id)] = self._kind(cluster_id)
             for workspace in world.of_type("Microsoft.Monitor/accounts"):
                 if not signals.metrics_missing(world, cluster_id, workspace.id):
-                    flowing[_metrics_key(cluster_id, workspace.id)] = {}
+                    nodes = [asdict(node) for node in signals.gpu_nodes(world, cluster_id)]
+                    flowing[_metrics_key(cluster_id, workspace.id)] = {"nodes": nodes}
         stored = self._stored()
         for key in {*stored, *flowing}:
             if key in answering or self._is_kept(key):
@@ -140,6 +153,15 @@ class Recorder:
                 None if item.get("end") is None else as_number(item.get("end")),
                 as_text(item.get("profileType")),
                 as_text(item.get("serviceName")),
+                tuple(
+                    Node(
+                        as_text(node.get("name")),
+                        as_integer(node.get("gpus")),
+                        as_text(node.get("agent")),
+                        as_text(node.get("exporter")),
+                    )
+                    for node in as_objects(item.get("nodes"))
+                ),
             )
             for item in as_objects(self._stored().get(key))
         ]

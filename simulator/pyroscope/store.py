@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 from simulator.prometheus.selectors import Matcher, selects
 from simulator.pyroscope.flamebearer import Stack
+from simulator.pyroscope.limits import ServerLimits
 from simulator.pyroscope.profile import observations
 from simulator.pyroscope.recordings import Recording
-
-MAX_QUERY_LOOKBACK_MS = 7 * 24 * 3600 * 1000
-"""``limits.max_query_lookback``: what is older is not looked at."""
 
 
 @dataclass(frozen=True)
@@ -60,16 +58,22 @@ class ProfileStore:
     """The profiles of one cluster; ``now`` gives seconds of the Unix epoch."""
 
     def __init__(
-        self, recordings: Sequence[Recording], now: Callable[[], float] = time.time
+        self,
+        recordings: Sequence[Recording],
+        now: Callable[[], float] = time.time,
+        limits: ServerLimits | None = None,
     ) -> None:
         self._recordings = recordings
         self._now = now
+        self.limits = limits or ServerLimits()
 
     def read(
         self, start_ms: int, end_ms: int, selector: Sequence[Matcher] = ()
     ) -> Iterator[StoredProfile]:
-        """The profiles in ``[start, end]`` whose labels are selected; never older than 7 days."""
-        start_ms = max(start_ms, int(self._now() * 1000) - MAX_QUERY_LOOKBACK_MS)
+        """The profiles in ``[start, end]`` that are selected, as far back as the limits look."""
+        if look_back := self.limits.effective.query_lookback:
+            oldest = self._now() - look_back
+            start_ms = max(start_ms, int(oldest * 1000))
         for recording in self._recordings:
             window = (
                 max(recording.start, start_ms / 1000) - recording.origin,

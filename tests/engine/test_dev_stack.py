@@ -97,13 +97,19 @@ def test_the_flame_graph_shows_who_takes_the_memory(dev: WholeLife) -> None:
     assert "_allocate_kv_cache_tensors" in as_text(first["name"])
 
 
-def test_the_ledger_has_the_server_and_says_that_no_device_is_known(dev: WholeLife) -> None:
+def test_the_ledger_adds_up_to_the_devices_own_number(dev: WholeLife) -> None:
     found = as_object(json.loads(dev.ledger))
-    assert found["deviceSource"] is None
-    accounts = {as_text(one["name"]): one for one in as_objects(found["accounts"])}
-    (row,) = as_objects(accounts["inference/vllm-0"]["rows"])
-    assert as_number(row["bytes"]) > 55_100_000_000
-    assert accounts["inference/vllm-0"]["usedBytes"] is None
+    assert found["deviceSource"] == "a DCGM exporter"
+    (account,) = as_objects(found["accounts"])
+    rows = as_objects(account["rows"])
+    assert sum(as_number(row["bytes"]) for row in rows) == account["usedBytes"]
+    held = {as_text(row["pod"]): as_number(row["bytes"]) for row in rows if row["pid"]}
+    assert held["inference/vllm-0"] > 55_100_000_000
+    (gone,) = as_objects(account["ended"])
+    assert gone["pid"] == "902"
+    causes = {as_text(row["cause"]): as_number(row["bytes"]) for row in rows if row["cause"]}
+    assert causes["CUDA context and libraries"] > 0
+    assert causes["not attributed"] == 0
 
 
 def test_the_verdict_on_the_server_is_its_configured_size(dev: WholeLife) -> None:

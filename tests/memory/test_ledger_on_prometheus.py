@@ -131,6 +131,14 @@ def samples() -> list[str]:
     made.counted("ended", 3000)
     made.counted("ended", [*[7000] * 31, *[None] * 30], pid=42)
     made.device("ended", 3300)
+    # The same, and the one that is gone has exited: its counters stay, its end freed the rest.
+    made.counted("exited", 3000)
+    made.counted("exited", 7000, pid=42)
+    made.counted("exited", [*[None] * 31, *[7000] * 30], kind="implicit_free", pid=42)
+    # And one that lived between two samples.
+    made.counted("exited", [*[None] * 31, *[500] * 30], pid=43)
+    made.counted("exited", [*[None] * 31, *[500] * 30], kind="implicit_free", pid=43)
+    made.device("exited", 3300)
     # A node whose exporter names no pods: two GPUs, two pods.
     made.counted("node", 1000)
     made.counted("node", 2000, pod="vllm-1")
@@ -183,6 +191,7 @@ TRUTHS: dict[str, dict[Cause, float]] = {
     "negative": {Cause.COUNTED_TOO_MUCH: -1000},
     "restarted": {Cause.CONTEXT: CONTEXT, Cause.BEFORE_AGENT: 10_400 - CONTEXT},
     "ended": {Cause.CONTEXT: 300},
+    "exited": {Cause.CONTEXT: 300},
     "node": {Cause.CONTEXT: 600},
     "nowhere": {Cause.CONTEXT: 600},
     "smi": {Cause.CONTEXT: 300},
@@ -219,6 +228,19 @@ def test_a_process_that_is_gone_is_told_apart_and_not_added(server: prometheus.S
     # Prometheus bridges five minutes.
     assert 0 <= gone.last_seen - (BEGIN + 30 * 60) <= 300
     assert account.held == 3000 * MIB
+
+
+def test_a_process_that_exited_holds_nothing_though_its_counters_stay(
+    server: prometheus.Server,
+) -> None:
+    account = only(server, "exited")
+    assert account.held == 3000 * MIB
+    assert [(one.pid, one.peak, one.now) for one in account.ended] == [
+        ("42", 7000 * MIB, 0),
+        ("43", 500 * MIB, 0),
+    ]
+    assert [(one.last_seen - BEGIN) / 60 for one in account.ended] == [30, 31]
+    assert [row.process.pid for row in account.rows if row.process] == ["41"]
 
 
 def test_accounts_are_pods_where_the_exporter_names_them_else_nodes(

@@ -4,6 +4,7 @@ import pytest
 
 from flamegraphs.names import normalise
 from memory.vocabulary import Part, vocabulary
+from tests.memory.published import PUBLISHED, Published
 
 WORDS = vocabulary()
 
@@ -119,14 +120,23 @@ STACKS: dict[str, tuple[Part, tuple[str, ...]]] = {
 
 
 @pytest.mark.parametrize("name", STACKS)
-def test_a_published_stack_is_the_part_that_its_engine_says(name: str) -> None:
+def test_a_stack_of_an_engines_code_is_the_part_that_its_engine_says(name: str) -> None:
     expected, stack = STACKS[name]
     assert part(*stack) == expected
 
 
-def test_of_the_published_stacks_nine_in_ten_are_not_other() -> None:
-    found = [part(*stack) for _, stack in STACKS.values()]
-    assert found.count(Part.OTHER) <= len(found) / 10
+@pytest.mark.parametrize("stack", PUBLISHED, ids=lambda one: one.url.split("/", 3)[3])
+def test_a_published_stack_is_the_part_that_its_code_allocates_for(stack: Published) -> None:
+    assert part(*stack.stack) == stack.part
+
+
+@pytest.mark.parametrize("engine", ["vLLM", "SGLang", "PyTorch"])
+def test_of_the_published_bytes_nine_in_ten_are_not_other(engine: str) -> None:
+    known = [one for one in PUBLISHED if one.engine == engine]
+    total = sum(one.bytes for one in known)
+    other = sum(one.bytes for one in known if part(*one.stack) == Part.OTHER)
+    assert total > 0
+    assert other <= total / 10
 
 
 @pytest.mark.parametrize(

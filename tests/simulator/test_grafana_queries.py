@@ -152,7 +152,7 @@ def test_an_instant_query_of_a_count(grafana: Grafana) -> None:
     status, result = _query(grafana, "metrics", expr="count(mem_alloc_bytes_total)", instant=True)
     (frame,) = as_objects(result["frames"])
     assert status == 200
-    assert _columns(frame)["Value"] == [6.0], "three processes, each as driver and runtime see it"
+    assert _columns(frame)["Value"] == [8.0], "four processes, each as driver and runtime see it"
     assert dig(frame, "schema", "meta", "custom", "resultType") == "vector"
 
 
@@ -168,7 +168,7 @@ def test_a_range_query_answers_a_frame_a_series(tmp_path: Path) -> None:
         dig(as_objects(dig(frame, "schema", "fields"))[1], "labels", "k8s_podname")
         for frame in as_objects(result["frames"])
     ]
-    assert labels == ["notebook-0", "vllm-0", "vllm-1"]
+    assert labels == ["notebook-0", "sweep-0", "vllm-0", "vllm-1"]
     times = _columns(as_objects(result["frames"])[0])["Time"]
     assert 35 <= len(times) <= 45, "ten minutes in steps of fifteen seconds"
 
@@ -182,7 +182,7 @@ def test_a_query_beyond_the_understood_part_fails_and_says_so(grafana: Grafana) 
 def test_variables_are_read_from_prometheus_through_resources(grafana: Grafana) -> None:
     base = "/datasources/uid/metrics/resources/api/v1"
     answer = grafana.call("GET", f"{base}/label/k8s_podname/values")[1]
-    assert answer["data"] == ["notebook-0", "vllm-0", "vllm-1"]
+    assert answer["data"] == ["notebook-0", "sweep-0", "vllm-0", "vllm-1"]
 
 
 def test_the_proxy_of_a_managed_identity_source_answers_401(grafana: Grafana) -> None:

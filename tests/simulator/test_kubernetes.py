@@ -600,6 +600,19 @@ def _container(values: JsonObject, version: str = "1.15.0") -> JsonObject:
     return as_objects(as_object(pod)["containers"])[0]
 
 
+def test_overrides_of_a_tenant_are_a_config_map_that_restarts_no_pod() -> None:
+    # The template's checksum is of the configuration alone (deployments-statefulsets.yaml).
+    overrides: JsonObject = {"anonymous": {"max_query_length": "32d"}}
+    before, after = _rendered({}), _rendered({"pyroscope": {"tenantOverrides": overrides}})
+    assert {name for name in before if before[name] != after[name]} == {
+        "ConfigMap/pyroscope-overrides-config"
+    }
+    configured = _rendered(
+        {"pyroscope": {"structuredConfig": {"limits": {"max_query_length": "2d"}}}}
+    )
+    assert configured["StatefulSet/pyroscope"] != before["StatefulSet/pyroscope"]
+
+
 def test_the_chart_passes_the_flags_and_the_environment_that_the_public_one_passes() -> None:
     container = _container({"alloy": {"enabled": False}})
     assert container["args"] == [

@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 from simulator.prometheus.selectors import SelectorError, parse_selector, selects
 from simulator.pyroscope import pprof, wire
 from simulator.pyroscope.flamebearer import build_tree, compare, encode, truncate
+from simulator.pyroscope.limits import Limits, ServerLimits, limits_of
 from simulator.pyroscope.profile import KV_CACHE_BYTES, TRAMPOLINE, observations
 from simulator.pyroscope.recordings import Recording, profile_type
 from simulator.pyroscope.store import ProfileStore
+from simulator.values import JsonObject
 
 STACKS = st.lists(
     st.tuples(
@@ -212,6 +214,33 @@ def test_a_store_is_not_read_further_back_than_seven_days() -> None:
     )
     store = ProfileStore([recording], now=lambda: begun + 8 * 86400)
     assert not list(store.read(0, 2**62))
+
+
+@pytest.mark.parametrize(
+    ("config", "overrides", "effective"),
+    [
+        ({}, {}, (24, 7 * 24)),
+        ({"limits": {"max_query_lookback": "2w"}}, {}, (24, 14 * 24)),
+        ({"limits": {"max_query_length": "0s", "max_query_lookback": 0}}, {}, (0, 0)),
+        # A tenant's limits are the configuration's where the overrides do not say otherwise.
+        ({"limits": {"max_query_length": "2d"}}, {"max_query_lookback": "32d"}, (48, 32 * 24)),
+        ({"limits": {"max_query_lookback": "2w"}}, {"max_query_lookback": "1d12h"}, (24, 36)),
+    ],
+)
+def test_the_limits_of_a_server_are_its_configurations_and_its_tenants_overrides(
+    config: JsonObject, overrides: JsonObject, effective: tuple[float, float]
+) -> None:
+    found = limits_of(config, {"overrides": {"anonymous": overrides}} if overrides else {})
+    limits = found.effective
+    assert (limits.query_length / 3600, limits.query_lookback / 3600) == effective
+
+
+def test_a_store_that_looks_back_further_is_read_further_back() -> None:
+    begun = 1_700_000_000.0
+    recording = Recording(begun, begun, begun + 90, "process_cpu:malloc:bytes::", "x")
+    for limits in (Limits(query_lookback=9 * 86400), Limits(query_lookback=0)):
+        store = ProfileStore([recording], lambda: begun + 8 * 86400, ServerLimits(limits))
+        assert list(store.read(0, 2**62))
 
 
 @pytest.mark.parametrize(

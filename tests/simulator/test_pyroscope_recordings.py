@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from simulator.prometheus.exporters import Node
 from simulator.pyroscope import recordings
 from simulator.pyroscope.recordings import Recorder
 from simulator.pyroscope.store import ProfileStore
@@ -35,6 +36,7 @@ class SwitchedWorld(World):
         super().__init__()
         self.profiles = self.metrics = self.answers = True
         self.agent = "0.54.1"
+        self.exporter = "dcgm-a"
         self.clusters[CLUSTER] = ClusterState()
         self.put(Resource(WORKSPACE, "Microsoft.Monitor/accounts", {}))
 
@@ -60,6 +62,10 @@ class Switches:
     @staticmethod
     def metrics_missing(world: SwitchedWorld, cluster_id: str, workspace_id: str) -> str:
         return "" if world.metrics else "switched off"
+
+    @staticmethod
+    def gpu_nodes(world: SwitchedWorld, cluster_id: str) -> tuple[Node, ...]:
+        return (Node("gpu-0", 1, "gadget-a", world.exporter),)
 
     @staticmethod
     def agent_version(world: SwitchedWorld, cluster_id: str) -> str:
@@ -153,6 +159,17 @@ def test_metrics_stay_in_the_workspace_when_the_cluster_is_gone(world: SwitchedW
     assert cluster_id == CLUSTER
     assert recording.end is not None
     assert Recorder(world).profiles(CLUSTER) == []
+
+
+def test_an_exporter_that_goes_ends_a_recording_and_what_it_said_stays(
+    world: SwitchedWorld,
+) -> None:
+    world.settle(metrics=True)
+    world.settle(exporter="")
+    (_, before), (_, after) = Recorder(world).metrics(WORKSPACE)
+    assert before.end == after.start
+    assert before.origin == after.origin
+    assert [one.exporter for one in (*before.nodes, *after.nodes)] == ["dcgm-a", ""]
 
 
 def test_metrics_go_with_their_workspace(world: SwitchedWorld) -> None:
