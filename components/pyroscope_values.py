@@ -7,10 +7,10 @@ Pure.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Final, cast
 
 from components.pyroscope_disk import DiskArgs
-from contract.agent import PYROSCOPE_PORT
+from contract.agent import LONGEST_RANGE_DAYS, PYROSCOPE_PORT
 
 DATA_DIRECTORY = "/data"
 """The chart's volume, writable for the server's user."""
@@ -28,6 +28,36 @@ def default_values() -> dict[str, object]:
             "structuredConfig": {"analytics": {"reporting_enabled": False}},
         }
     }
+
+
+TENANT: Final = "anonymous"
+"""Whose every profile is without multitenancy (``pkg/tenant``), which the agent cannot speak."""
+RANGE_LIMITS: Final = {
+    "max_query_length": "max-query-length",
+    "max_query_lookback": "max-query-lookback",
+}
+"""How far one query reaches, and how far back any does: keys of ``limits``, and their flags'
+names after ``querier.``."""
+
+
+def range_limits(extra: Mapping[str, object]) -> dict[str, object]:
+    """Queries as long as Azure Monitor's, where a stack file's values do not say otherwise.
+
+    A server comes with 24 hours at once and, silently, 7 days back: a process that runs for longer
+    could not be shown from its start. They are a tenant's overrides, which the server reads anew
+    every ten seconds, and not its configuration, whose change starts it again.
+    """
+    said: set[str] = set()
+    for path in (("structuredConfig", "limits"), ("extraArgs",)):
+        found = _at(extra, ("pyroscope", *path))
+        said |= set(cast("Mapping[str, object]", found)) if isinstance(found, Mapping) else set()
+    text = str(_at(extra, ("pyroscope", "config")) or "")
+    limits = {
+        key: f"{LONGEST_RANGE_DAYS}d"
+        for key, flag in RANGE_LIMITS.items()
+        if key not in said and f"querier.{flag}" not in said and key not in text
+    }
+    return {"pyroscope": {"tenantOverrides": {TENANT: limits}}} if limits else {}
 
 
 def owned_values(
@@ -87,7 +117,8 @@ not take that for a number and stops."""
 
 def merged(extra: Mapping[str, object], owned: Mapping[str, object]) -> dict[str, object]:
     """Defaults, then ``extra``, then ``owned``, merged deeply; what must be a text is one."""
-    values = deep_merge(deep_merge(default_values(), extra), owned)
+    defaults = deep_merge(default_values(), range_limits(extra))
+    values = deep_merge(deep_merge(defaults, extra), owned)
     for path in _TEXTS:
         found = _at(values, path)
         if isinstance(found, Mapping):

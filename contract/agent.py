@@ -17,6 +17,8 @@ PYROSCOPE_SERVICE: Final = "pyroscope"
 PYROSCOPE_PORT: Final = 4040
 LONGEST_QUERY_HOURS: Final = 24
 """``limits.max_query_length`` of Pyroscope, as it comes."""
+LONGEST_RANGE_DAYS: Final = 32
+"""What Azure Monitor answers in one query, and the servers of this program as well."""
 
 METRICS_PORT: Final = 2224
 """Where the agent serves ``/metrics`` from 0.55 on; before, nothing listens on the port that its

@@ -71,6 +71,9 @@ class PanelId(IntEnum):
     LEDGER = 15
     ENDED_PROCESSES = 16
     BEFORE_THE_FIRST_PROFILE = 17
+    RESTARTS = 18
+    GPUS = 19
+    USED_BY_GPU = 20
 
 
 # --- now -----------------------------------------------------------------------------------------
@@ -200,7 +203,7 @@ def top_processes(dashboard_uid: str) -> table.Panel:
             "held within it, and their counters since their agent's start. Much allocated and "
             "little freed is a process that grows; "
             "both large and close together is churn. An empty cell is a counter never touched. "
-            "'Show from' is just before a process was first seen in the last 23 hours: click it "
+            "'Show from' is just before a process was first seen in the last 31 days: click it "
             "for the range since then, in which a model server's one allocation lies."
         )
         .datasource(PROMETHEUS)
@@ -251,6 +254,46 @@ def ended_processes(dashboard_uid: str) -> table.Panel:
     )
 
 
+def restarts() -> table.Panel:
+    """What Kubernetes did to the pods: started again, and killed for memory."""
+    reason = [
+        DynamicConfigValue(
+            id_val="mappings",
+            value=[{"type": "value", "options": {"OOMKilled": {"color": "red", "index": 0}}}],
+        ),
+        DynamicConfigValue(id_val="custom.cellOptions", value={"type": "color-text"}),
+        DynamicConfigValue(id_val="unit", value="string"),
+    ]
+    names = {**dict(zip(queries.CONTAINER, _CONTAINER_COLUMNS, strict=True)), "reason": "Reason"}
+    values = {"Value #A": "Restarts", "Value #B": "Started at"}
+    return (
+        table.Panel()
+        .id(PanelId.RESTARTS)
+        .title("Containers that Kubernetes restarted in this range")
+        .description(
+            "Containers of pods with GPUs that were started again in the range, how often, and why "
+            "they ended. 'OOMKilled' is the container's own memory limit, not the GPU's: a process "
+            "that cannot get GPU memory ends by itself, with reason 'Error'. Needs "
+            "kube-state-metrics, which Azure's metrics add-on collects."
+        )
+        .datasource(PROMETHEUS)
+        .unit(Short)
+        .no_value("no container of a GPU pod restarted, or kube-state-metrics is not collected")
+        .height(7)
+        .span(WIDTH)
+        .with_transformation(DataTransformerConfig(id_val="merge", options={}))
+        .with_transformation(_columns_named(names | values))
+        .sort_by([common.TableSortByFieldState().display_name("Started at").desc(True)])
+        .override_by_name("Reason", reason)
+        .override_by_name("Started at", [DynamicConfigValue(id_val="unit", value="dateTimeAsIso")])
+        .with_target(_snapshot("A", queries.restarts_in_range()).format(PromQueryFormat.TABLE))
+        .with_target(
+            _snapshot("B", queries.last_start_of_restarted()).format(PromQueryFormat.TABLE)
+        )
+    )
+
+
+_CONTAINER_COLUMNS: Final = ("Cluster", "Namespace", "Pod", "Container")
 _PROCESS_COLUMNS: Final = {
     "cluster": "Cluster",
     NAMESPACE_LABEL: "Namespace",
@@ -310,8 +353,78 @@ def ledger() -> TimeSeries:
         .with_target(
             _metric("D", queries.capacity_of_devices()).legend_format("{{cluster}}: capacity")
         )
-        .span(WIDTH)
+        .override_by_regexp("/: capacity$/", _LIMIT)
     )
+
+
+def used_by_gpu() -> TimeSeries:
+    """How full each GPU is over time, and where it is full."""
+    name = "{{Hostname}} GPU {{gpu}} {{GPU_I_ID}}"
+    return (
+        _curves(PanelId.USED_BY_GPU, "In use by GPU, and where a GPU is full", BytesIEC)
+        .description(
+            "Bytes in use of each GPU, whatever uses them, and the dashed line that they cannot "
+            "cross: what one GPU of its kind can give. Needs NVIDIA's DCGM exporter. With a pod "
+            "chosen, its GPUs, where the exporter names pods."
+        )
+        .with_target(_metric("A", queries.used_by_gpu()).legend_format(name))
+        .with_target(_metric("B", queries.capacity_by_model()).legend_format("full: {{modelName}}"))
+        .override_by_regexp("/^full: /", _LIMIT)
+    )
+
+
+def gpus(dashboard_uid: str) -> table.Panel:
+    """Which GPU is whose, and how full."""
+    used = queries.used_of_gpus()
+    columns = {
+        "A": ("In use", used),
+        "B": ("Peak in the range", queries.peak_in_range(used)),
+        "C": ("Capacity", queries.capacity_of_gpus()),
+        "D": ("Share", queries.share_of_gpus()),
+    }
+    values = {f"Value #{ref_id}": title for ref_id, (title, _) in columns.items()}
+    names = {**dict(zip(queries.DEVICE, _DEVICE_COLUMNS, strict=True)), **_POD_COLUMNS}
+    panel = (
+        table.Panel()
+        .id(PanelId.GPUS)
+        .title("GPUs")
+        .description(
+            "Each GPU with the pod that it belongs to, what is in use at the end of the range and "
+            "at most within it, and the share of what it can give. A GPU that several pods share "
+            "has a row for each of them, with the figures of the whole GPU. Needs NVIDIA's DCGM "
+            "exporter."
+        )
+        .datasource(PROMETHEUS)
+        .unit(BytesIEC)
+        .no_value("no DCGM exporter is collected, or it names no GPU of these pods")
+        .height(7)
+        .span(WIDTH)
+        .max_data_points(STEPS_OF_A_PEAK)
+        .with_transformation(DataTransformerConfig(id_val="merge", options={}))
+        .with_transformation(_columns_named(names | values))
+        .sort_by([common.TableSortByFieldState().display_name("Share").desc(True)])
+        .override_by_name("Pod", _linked(dashboard_uid))
+        .override_by_name("GPU", _NAME)
+        .override_by_name("Slice", _NAME)
+        .override_by_name("Share", _SHARE)
+    )
+    for ref_id, (_, expression) in columns.items():
+        panel.with_target(_snapshot(ref_id, expression).format(PromQueryFormat.TABLE))
+    return panel
+
+
+_DEVICE_COLUMNS: Final = ("Cluster", "Node", "GPU", "Slice", "Model")
+_POD_COLUMNS: Final = {NAMESPACE_LABEL: "Namespace", METRICS_POD: "Pod"}
+_SHARE: Final = [
+    DynamicConfigValue(id_val="unit", value="percent"),
+    DynamicConfigValue(id_val="min", value=0),
+    DynamicConfigValue(id_val="max", value=100),
+    DynamicConfigValue(id_val="custom.cellOptions", value={"type": "gauge", "mode": "basic"}),
+]
+_LIMIT: Final = [
+    DynamicConfigValue(id_val="custom.lineStyle", value={"fill": "dash", "dash": [8, 8]}),
+    DynamicConfigValue(id_val="color", value={"mode": "fixed", "fixedColor": "red"}),
+]
 
 
 def allocation_rate() -> TimeSeries:

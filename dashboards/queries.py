@@ -79,12 +79,19 @@ def peak_of_top_processes(count: int) -> str:
 def begin_of_top_processes(count: int) -> str:
     """When to begin so as to see each from its start, in milliseconds since the Unix epoch.
 
-    Ten minutes before it was first seen, in steps of five minutes: its first allocations come
-    before its first sample. It looks back 23 hours, as a range from there must not be longer than
-    the 24 hours that Pyroscope answers at once.
+    Its first allocations come before its first sample. Of one that began in the last day: ten
+    minutes before it was first seen, in steps of five minutes; else two hours before, in steps of
+    an hour. It looks back 31 days, as Azure Monitor answers 32 days at once, and the server of this
+    stack as many (``components.pyroscope_values``).
     """
-    first = f"min_over_time(timestamp({live_by_process()})[23h:5m])"
-    return f"(({first} and {top_processes(count)}) - 600) * 1000"
+    live = live_by_process()
+    since, start = (
+        f"min_over_time(timestamp({live})[{back}:{step}])"
+        for back, step in (("1d", "5m"), ("31d", "1h"))
+    )
+    # One that was there when the day began may have begun long before.
+    young = f"({since} > time() - 85800) - 600"
+    return f"(({young} or {start} - 7200) and {top_processes(count)}) * 1000"
 
 
 def rate_by_pod(metric: str) -> str:
@@ -222,6 +229,107 @@ def counted_of_clusters() -> str:
 def not_counted() -> str:
     """Bytes in use beyond what is counted; below 0 where frees were missed."""
     return f"{used_by_devices()} - {counted_of_clusters()}"
+
+
+# --- devices, one by one -------------------------------------------------------------------------
+
+DEVICE: Final = ("cluster", "Hostname", "gpu", "GPU_I_ID", "modelName")
+"""What names a GPU, or a slice of one."""
+
+
+def _of_devices(figure: str) -> str:
+    """Bytes by device and pod: of the chosen pods where the exporter names pods, else of all.
+
+    Where the scrape sets ``pod`` itself, to the exporter's own pod, the exporter's labels are
+    called ``exported_...``, and a device that nobody uses has the exporter's pod alone.
+    """
+    metric = f"DCGM_FI_DEV_FB_{figure}"
+    theirs = 'exported_namespace=~"$namespace",exported_pod=~"$pod",exported_pod!=""'
+    own = 'exported_pod="",namespace=~"$namespace",pod=~"$pod"'
+    named, plain = f"{metric}{{{_CLUSTERS},{theirs}}}", f"{metric}{{{_CLUSTERS},{own}}}"
+    for label, name in ((NAMESPACE_LABEL, "namespace"), (METRICS_POD, "pod")):
+        named = f'label_replace({named}, "{label}", "$1", "exported_{name}", "(.*)")'
+        plain = f'label_replace({plain}, "{label}", "$1", "{name}", "(.*)")'
+        plain = f'label_replace({plain}, "{label}", "", "pod", ".*exporter.*")'
+    of = (*DEVICE, NAMESPACE_LABEL, METRICS_POD)
+    return f"max {by(of)} (\n  {named}\n  or {plain}\n) * {_MIB}"
+
+
+def used_of_gpus() -> str:
+    """Bytes in use of each GPU, one series for each of its pods."""
+    return _of_devices("USED")
+
+
+def capacity_of_gpus() -> str:
+    """Bytes that each GPU can give: used and free, without what the driver keeps for itself."""
+    return f"{used_of_gpus()} + {_of_devices('FREE')}"
+
+
+def share_of_gpus() -> str:
+    """Percent of each GPU's memory in use."""
+    return f"100 * {used_of_gpus()} / ({capacity_of_gpus()})"
+
+
+def used_by_gpu() -> str:
+    """Bytes in use, one series a GPU."""
+    return f"max {by(DEVICE)} ({used_of_gpus()})"
+
+
+def capacity_by_model() -> str:
+    """Bytes that one GPU of a kind can give: the line that its use cannot cross."""
+    return f"max by (cluster, modelName) ({capacity_of_gpus()})"
+
+
+# --- what Kubernetes did: kube-state-metrics. All but the reason of a container that is not started
+# again are in the list that Azure's metrics add-on keeps (minimal ingestion profile:
+# Azure/prometheus-collector, otelcollector/shared/configmap/mp).
+
+CONTAINER: Final = ("cluster", "namespace", "pod", "container")
+_PODS: Final = 'cluster=~"$cluster",namespace=~"$namespace",pod=~"$pod"'
+_LAST_REASON: Final = f"kube_pod_container_status_last_terminated_reason{{{_PODS}}}"
+_REASON: Final = f'kube_pod_container_status_terminated_reason{{{_PODS},reason!="Completed"}}'
+
+
+def _pods_with_gpus() -> str:
+    """The pods that asked for a GPU in the range, or that the agents reported in it."""
+    asked = f'kube_pod_container_resource_requests{{{_PODS},resource="nvidia_com_gpu"}}'
+    reported = f"max_over_time({ALLOCATED}{{{SELECTED}}}[$__range])"
+    for label, name in ((NAMESPACE_LABEL, "namespace"), (METRICS_POD, "pod")):
+        reported = f'label_replace({reported}, "{name}", "$1", "{label}", "(.*)")'
+    pods = "count by (cluster, namespace, pod)"
+    return f"({pods} (max_over_time({asked}[$__range])) or {pods} ({reported}))"
+
+
+def _restarted() -> str:
+    """How often each container of such a pod was started again in the range, where it was."""
+    count = f"kube_pod_container_status_restarts_total{{{_PODS}}}"
+    most = f"max_over_time({count}[$__range])"
+    # A pod made again under its name is another one, whose count begins at 0.
+    grown = f"{most} - ({count} offset $__range or {most} * 0)"
+    return f"(sum {by(CONTAINER)} (max {by((*CONTAINER, 'uid'))} ({grown})) > 0)"
+
+
+def restarts_in_range() -> str:
+    """Restarts of containers in pods with GPUs, with the reason (``OOMKilled``) where it is known.
+
+    A container that is not started again, and did not complete, is there with 0 restarts.
+    """
+    on = f"on ({', '.join(CONTAINER)})"
+    # Not one that was there before and has given way to another.
+    before = f"({_LAST_REASON} offset $__range unless {_LAST_REASON})"
+    reasons = f"max_over_time({_LAST_REASON}[$__range]) > 0 unless {before}"
+    known = f"max {by((*CONTAINER, 'reason'))} ({reasons}) * {on} group_left () {_restarted()}"
+    ended = f"max_over_time({_REASON}[$__range]) > 0 unless {_REASON} offset $__range"
+    ended = f"max {by((*CONTAINER, 'reason'))} ({ended}) * 0"
+    found = f"({known} or {on} {_restarted()} or {on} {ended})"
+    return f"{found} and on (cluster, namespace, pod) {_pods_with_gpus()}"
+
+
+def last_start_of_restarted() -> str:
+    """When each was last started, in milliseconds since the Unix epoch."""
+    started = f"max_over_time(kube_pod_container_state_started{{{_PODS}}}[$__range])"
+    restarted = f"on ({', '.join(CONTAINER)}) ({restarts_in_range()})"
+    return f"max {by(CONTAINER)} ({started}) * 1000 and {restarted}"
 
 
 # --- variables -----------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from flamegraphs.formats import flamebearer, pprof
 from flamegraphs.merge import merge
 from flamegraphs.profile import Profile
 from flamegraphs.profile_pb2 import SelectMergeProfileRequest
+from flamegraphs.sources.look_back import CONFIGURATION, OVERRIDES, look_back
 from flamegraphs.sources.selector import Filters, selector
 from flamegraphs.window import Window, length_text, moment_text
 
@@ -87,6 +88,8 @@ def fetch(
     """
     with httpx.Client(auth=server.auth, timeout=_TIMEOUT) as http:
         api = _Api(http, server)
+        window, notes = _within_reach(api, query.window, now)
+        query = replace(query, window=window)
         labels: Collection[str] = ()
         if query.filters.given():
             labels = api.label_names(query.window)
@@ -118,22 +121,38 @@ def fetch(
             "profile type": " + ".join(profile_type.id for profile_type in types),
         },
         notes=[
-            *_looked_back(query.window, now),
+            *notes,
             *sorted({note for profile in found for note in profile.notes}),
         ],
     )
 
 
-def _looked_back(window: Window, now: datetime) -> list[str]:
-    """What to say of a window that begins before a server looks back to, which it cuts silently."""
-    oldest = now - _LOOK_BACK
-    if window.start >= oldest:
-        return []
-    return [
-        f"A Pyroscope answers from the last {length_text(_LOOK_BACK)} unless its "
-        "limits.max_query_lookback says otherwise, and does not say what it left out: what is "
-        f"from before {moment_text(oldest)} may be missing."
-    ]
+def _within_reach(api: "_Api", window: Window, now: datetime) -> tuple[Window, list[str]]:
+    """The part of ``window`` that the server looks back to, and what to say of the rest.
+
+    A server cuts silently. One that does not show its limits is asked for all of it.
+
+    Raises `NoSamplesError` where nothing of it is in reach.
+    """
+    if window.start >= now - _LOOK_BACK:
+        return window, []
+    reach = api.look_back()
+    if reach is None:
+        return window, [
+            f"A Pyroscope answers from the last {length_text(_LOOK_BACK)} unless its "
+            "limits.max_query_lookback says otherwise, and does not say what it left out: what is "
+            f"from before {moment_text(now - _LOOK_BACK)} may be missing."
+        ]
+    if not reach or window.start >= now - reach:
+        return window, []
+    given = Window(max(window.start, now - reach), max(window.end, now - reach))
+    says = (
+        f"{api.name} looks back {length_text(reach)} (limits.max_query_lookback), to "
+        f"{moment_text(given.start)}"
+    )
+    if given.start >= given.end:
+        raise NoSamplesError(f"Asked for {window}, and {says}: nothing of it is in reach.")
+    return given, [f"Asked for {window}; {says}. This is {given}."]
 
 
 def _resolve(api: "_Api", query: Query, now: datetime) -> list[_Type]:
@@ -187,6 +206,14 @@ class _Api:
             for item in as_objects(self._json("ProfileTypes", _span(piece)).get("profileTypes"))
         }
         return sorted(types, key=lambda found: found.id)
+
+    def look_back(self) -> timedelta | None:
+        """How far back the server looks; 0: without a limit. None: it does not say."""
+        said: list[bytes] = []
+        for path in (CONFIGURATION, OVERRIDES):
+            status, body = self._send("GET", path)
+            said.append(body if status < 300 else b"")
+        return look_back(*said)
 
     def label_names(self, window: Window) -> set[str]:
         found: set[str] = set()

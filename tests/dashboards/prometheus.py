@@ -97,8 +97,8 @@ class Server:
         self.url = url
         self._client = httpx.Client(base_url=url, trust_env=False)
 
-    def range(self, expression: str, start: float, end: float) -> list[object]:
-        data = self._get("query_range", query=expression, start=start, end=end, step=60)
+    def range(self, expression: str, start: float, end: float, step: int = 60) -> list[object]:
+        data = self._get("query_range", query=expression, start=start, end=end, step=step)
         return cast("list[object]", data["result"])
 
     def instant(self, expression: str, at: float) -> list[object]:

@@ -17,7 +17,8 @@ from tests.dashboards.grafana import (
     promql,
     variables,
 )
-from tests.dashboards.test_live_memory_on_prometheus import DASHBOARD, counter
+from tests.dashboards.prometheus import counter
+from tests.dashboards.scenarios import DASHBOARD
 from tools.provide import PROMTOOL, ToolError, provide
 
 pytestmark = pytest.mark.prometheus
@@ -48,11 +49,29 @@ def samples() -> list[str]:
             ]
     for figure, mib in (("USED", 9000), ("FREE", 71_000)):
         lines.append(f"# TYPE DCGM_FI_DEV_FB_{figure} gauge")
-        for cluster in ("aks-dev", "aks-prod"):
-            labels = f'cluster="{cluster}",Hostname="node-1",gpu="0",UUID="{cluster}"'
+        for cluster, namespace, pod in processes:
+            device = f'cluster="{cluster}",Hostname="node-1",gpu="0",UUID="{cluster}"'
+            labels = f'{device},modelName="A100",exported_namespace="{namespace}"'
             lines += [
-                f"DCGM_FI_DEV_FB_{figure}{{{labels}}} {mib} {BEGIN + 60 * minute}"
+                f'DCGM_FI_DEV_FB_{figure}{{{labels},exported_pod="{pod}"}} {mib} '
+                f"{BEGIN + 60 * minute}"
                 for minute in range(61)
+            ]
+    for metric, first, last in (
+        ("status_restarts_total", 0, 2),
+        ("status_last_terminated_reason", 1, 1),
+        ("state_started", BEGIN - 60, BEGIN + 1800),
+    ):
+        # The total is a gauge here, as OpenMetrics wants a counter's name without it.
+        lines.append(f"# TYPE kube_pod_container_{metric} gauge")
+        for cluster, namespace, pod in processes:
+            labels = f'cluster="{cluster}",namespace="{namespace}",pod="{pod}",container="main"'
+            if metric.endswith("reason"):
+                labels += ',reason="OOMKilled"'
+            lines += [
+                f"kube_pod_container_{metric}{{{labels}}} {first if minute < 30 else last} "
+                f"{BEGIN + 60 * minute}"
+                for minute in range(30 if metric.endswith("reason") else 0, 61)
             ]
     return lines
 

@@ -32,15 +32,17 @@ WAIT = "pyroscope-private-link-ready"
 PROTECTION = "inspektor-gadget-namespace-protection"
 CREATES = {PROTECTION, "inspektor-gadget-settings"}
 """What this program adds to stacks of the recorded one. CHANGELOG says so as well."""
+RELEASE = "pyroscope-release"
 DEVICE_PLUGIN = "gpu-pool-device-plugin-daemon-set"
 UPDATES = {
     DASHBOARD: ("environment", "stdin"),
     WAIT: ("stdin",),
     DEVICE_PLUGIN: ("spec",),
+    RELEASE: ("values",),
 }
 """What it updates in place, and which inputs differ: the dashboard, whose texts name pages of docs/
-that moved; the wait for the private link, which is told whose connection is the stack's own; and
-the release of the device plugin."""
+that moved; the wait for the private link, which is told whose connection is the stack's own; the
+release of the device plugin; and Pyroscope's overrides, a ConfigMap that the server reads anew."""
 AFTER_A_REFRESH = {"sandbox": {"cluster-cluster": ("agentPoolProfiles",)}}
 """Besides, where a stack made its cluster: the request names the system pool alone, as it is, where
 the refresh brought in a list of all pools."""

@@ -18,6 +18,7 @@ import trustme
 
 from simulator.http import Request, Response
 from simulator.pyroscope import api
+from simulator.pyroscope.limits import ServerLimits
 from simulator.pyroscope.recordings import Recording, profile_type
 from simulator.pyroscope.store import ProfileStore
 
@@ -35,7 +36,9 @@ class Asked:
     requests: list[Request] = field(default_factory=list[Request])
 
 
-def pyroscope(*recordings: tuple[str, float, float | None]) -> Answer:
+def pyroscope(
+    *recordings: tuple[str, float, float | None], limits: ServerLimits | None = None
+) -> Answer:
     """A Pyroscope with profiles of (type, begin, end); seconds from now, None goes on."""
     now = time.time()
     store = ProfileStore(
@@ -48,7 +51,8 @@ def pyroscope(*recordings: tuple[str, float, float | None]) -> Answer:
                 service_name="inspektor-gadget",
             )
             for kind, start, end in recordings
-        ]
+        ],
+        limits=limits,
     )
     return lambda request: api.answer_from(store, request.path, request)
 

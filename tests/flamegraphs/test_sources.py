@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from simulator.http import Request, Response
+from simulator.pyroscope.limits import Limits, ServerLimits
 from tests.flamegraphs.command import Done, flamegraphs
 from tests.flamegraphs.server import (
     NEW_TYPE,
@@ -99,11 +100,51 @@ def test_a_window_longer_than_a_day_is_asked_for_in_pieces() -> None:
     ]
 
 
-def test_a_window_from_before_the_servers_look_back_says_what_may_be_missing() -> None:
-    server = pyroscope(RUNNING)
-    done = ask(server, "--from", "now-29d")
-    assert "Note: A Pyroscope answers from the last 7 d " in done.out
-    assert "may be missing" not in ask(server, "--from", "now-6d").out
+def test_no_more_is_asked_for_than_the_server_looks_back_to() -> None:
+    with serving(pyroscope(RUNNING)) as (url, asked):
+        done = flamegraphs("hotspots", "--pyroscope", url, "--from", "now-29d", "--json")
+    answer = json.loads(done.out)
+    (note,) = [one for one in answer["warnings"] if "Asked for" in one]
+    assert re.search(
+        r"Asked for .* \(29 d\); .* looks back 7 d \(limits.max_query_lookback\)", note
+    )
+    assert "This is " in note
+    merged = [r for r in asked.requests if r.path.endswith("SelectMergeProfile")]
+    assert len(merged) == 7
+
+
+@pytest.mark.parametrize(
+    "limits",
+    [
+        ServerLimits(Limits(query_lookback=0)),
+        ServerLimits(Limits(), Limits(query_lookback=32 * 86400)),
+    ],
+)
+def test_a_server_that_looks_back_as_far_is_asked_for_all_of_it(limits: ServerLimits) -> None:
+    begun = -20 * 86400.0
+    with serving(pyroscope((NEW_TYPE, begun, begun + 60), limits=limits)) as (url, _):
+        done = flamegraphs("hotspots", "--pyroscope", url, "--from", "now-29d")
+    assert done.status == 0
+    assert "GPUModelRunner._allocate_kv_cache_tensors" in done.out
+    assert "looks back" not in done.out
+
+
+def test_a_window_that_is_wholly_out_of_reach_says_so() -> None:
+    done = ask(pyroscope(RUNNING), "--from", "now-29d", "--until", "now-20d")
+    assert done.status == 6
+    assert "looks back 7 d" in done.error
+    assert "nothing of it is in reach" in done.error
+
+
+def test_a_server_that_does_not_show_its_limits_is_asked_and_what_may_be_missing_is_said() -> None:
+    answer = pyroscope(RUNNING)
+
+    def silent(request: Request) -> Response:
+        hidden = request.path in ("/api/v1/status/config", "/runtime_config")
+        return Response(404, b"") if hidden else answer(request)
+
+    assert "Note: A Pyroscope answers from the last 7 d " in ask(silent, "--from", "now-29d").out
+    assert "may be missing" not in ask(silent, "--from", "now-6d").out
 
 
 def test_a_server_without_merged_profiles_is_asked_for_its_flame_graph() -> None:

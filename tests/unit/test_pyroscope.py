@@ -323,6 +323,35 @@ def test_ones_own_values_are_merged_deeply_over_the_defaults_and_under_what_is_o
     assert found["minio"] == {"enabled": False}
 
 
+def test_queries_reach_as_far_as_azure_monitors_by_overrides_that_need_no_restart() -> None:
+    pyroscope = values()["pyroscope"]
+    assert pyroscope["tenantOverrides"] == {
+        "anonymous": {"max_query_length": "32d", "max_query_lookback": "32d"}
+    }
+    assert "limits" not in pyroscope["structuredConfig"]
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        {"structuredConfig": {"limits": {"max_query_lookback": "2w"}}},
+        {"extraArgs": {"querier.max-query-lookback": "2w"}},
+        {"config": "limits:\n  max_query_lookback: 2w\n"},
+    ],
+)
+def test_a_limit_that_a_stack_file_sets_by_whatever_way_is_not_overridden(
+    own: dict[str, object],
+) -> None:
+    found = values(values={"pyroscope": own})["pyroscope"]["tenantOverrides"]
+    assert found == {"anonymous": {"max_query_length": "32d"}}
+
+
+def test_a_stack_files_own_overrides_win() -> None:
+    own = {"tenantOverrides": {"anonymous": {"max_query_length": "7d"}}}
+    found = values(values={"pyroscope": own})["pyroscope"]["tenantOverrides"]
+    assert found == {"anonymous": {"max_query_length": "7d", "max_query_lookback": "32d"}}
+
+
 def test_merging_changes_neither_side() -> None:
     extra = {"pyroscope": {"extraArgs": {"a": "b"}}}
     owned = owned_values(image_tag="1.15.0", annotations={"a": "b"})
