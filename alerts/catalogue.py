@@ -65,7 +65,7 @@ class Runbook:
     """What looks like it and does not fire."""
     look: tuple[str, ...]
     """Complete commands, in the order in which to try them."""
-    mend: tuple[str, ...]
+    fix: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,10 +136,10 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "empties, a restarted agent and a new pod do not fire: none of them grows in every "
             "quarter of an hour.",
             look=(f"{_EXPLAIN} --pod POD", f"{_LEDGER} --pod POD"),
-            mend=(
+            fix=(
                 "The widest function that is not part of the start is what grows; look for a list "
                 "or cache of tensors that is never emptied.",
-                "Until it is mended, restart the pod before it is full.",
+                "Until it is fixed, restart the pod before it is full.",
             ),
         ),
     ),
@@ -160,7 +160,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             not_this="A device that is nearly full and stays so, as under vLLM, does not fire, nor "
             "one that was filled in a minute.",
             look=(_EXPLAIN, _LEDGER, _POD_LOG),
-            mend=(
+            fix=(
                 "Restart the pod at a time of your choice: a full GPU does it at another.",
                 "Then find what grows, as for GpuMemoryLeak.",
             ),
@@ -182,7 +182,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             not_this="A new node has 15 minutes. A node whose GPUs the device plugin does not "
             "offer is none with GPUs.",
             look=(_AGENTS, line("kubectl", "describe", "node", "NODE"), _AGENT_LOG),
-            mend=(
+            fix=(
                 "Pending: the node has no room, or a taint; free it.",
                 "Crashing: see its log; `pulumi up` installs the extension again where it failed.",
             ),
@@ -203,7 +203,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "before the agent started and has allocated nothing since.",
             not_this="A cluster whose GPU jobs have finished has no counters and needs none.",
             look=(_CHECK, _AGENTS, _AGENT_LOG),
-            mend=(
+            fix=(
                 "Pods older than the agent: restart them once.",
                 "Otherwise follow what `check` names as the first broken link.",
             ),
@@ -228,7 +228,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "fault: workloads that allocate with cuMemAllocAsync alone are counted and never "
             "profiled; turn the alert off for them.",
             look=(_CHECK, _AGENT_LOG, _SERVER_LOG),
-            mend=(
+            fix=(
                 "Compare the versions of agent and server with the table in "
                 "[Configuration](configuration.md#versions-that-work-together); "
                 "pin the one that moved, then `pulumi up`.",
@@ -254,7 +254,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             not_this="A server that discarded some once and takes all since is quiet again after "
             "15 minutes.",
             look=(_SERVER_LOG, _CHECK),
-            mend=(
+            fix=(
                 "`rate_limited`, `..._limit`: raise that limit in `gpuobs:pyroscope.values`, below "
                 "`pyroscope.structuredConfig.limits`.",
                 "`invalid_labels`: choose versions that work together "
@@ -277,7 +277,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "hour no such round has ended, which is what an error does to it.",
             not_this="A server without a bucket has no rounds. A restarted one has half an hour.",
             look=(_SERVER_LOG, _SERVER_POD),
-            mend=(
+            fix=(
                 "403 or 404 in the log: the identity's role on the storage account, the container, "
                 "or the account's firewall.",
                 "No space left: the disk is full; raise `gpuobs:pyroscope.storage.disk.size`.",
@@ -299,7 +299,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "are older. Rounds may end and still bring nothing: blocks are not cut.",
             not_this="A cluster without profiles in these hours has nothing to store.",
             look=(_SERVER_LOG, _SERVER_POD),
-            mend=(
+            fix=(
                 "See PyroscopeUploadFailing if that fires as well; otherwise the log says why no "
                 "block was cut (disk full, memory short).",
             ),
@@ -319,7 +319,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             meaning="Compaction also applies the retention: without it the bucket only grows.",
             not_this="One failure between successes, and a run that a shutdown ended.",
             look=(_SERVER_LOG, _SERVER_POD),
-            mend=("The log names the block and the reason; short memory and a full disk lead.",),
+            fix=("The log names the block and the reason; short memory and a full disk lead.",),
         ),
     ),
     Alert(
@@ -339,7 +339,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "which stores what it holds; they make a new pod. A restart with nothing received "
             "loses nothing. A node that dies is not seen.",
             look=(_SERVER_POD, f"{_SERVER_LOG} --previous"),
-            mend=(
+            fix=(
                 "`OOMKilled`: raise `gpuobs:pyroscope.resources.limits.memory`.",
                 "The hole stays: compare with a window before it.",
             ),
@@ -362,7 +362,7 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
             "fills 90 percent by design.",
             not_this="A peak shorter than 15 minutes.",
             look=(_LEDGER, _EXPLAIN),
-            mend=(
+            fix=(
                 "vLLM: lower `--gpu-memory-utilization`, or leave this alert off.",
                 "Otherwise find the largest holder in the dashboard's table.",
             ),

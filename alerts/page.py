@@ -40,7 +40,8 @@ python -m gpuobs alerts --stack dev --format prometheus > rules.yaml
 ```
 
 Each alert carries a summary, a link to the dashboard with its pod and the last two hours, the
-command that shows the cause, and the address of its section here. Every rule is tested on a real
+command that shows the cause (the first of its section here, filled in), and the address of its
+section here. Every rule is tested on a real
 Prometheus, with series that it is for and with neighbours that look like them.
 
 Which metrics an alert needs stands beside it; where they are not collected, it stays silent.
@@ -93,8 +94,8 @@ def _section(alert: Alert) -> Iterator[str]:
     yield f"**Not this.** {alert.runbook.not_this}\n"
     yield "**Look.**\n"
     yield "\n".join(("```sh", *alert.runbook.look, "```\n"))
-    yield "**Mend.**\n"
-    yield "\n".join(f"- {step}" for step in alert.runbook.mend) + "\n"
+    yield "**Fix.**\n"
+    yield "\n".join(f"- {step}" for step in alert.runbook.fix) + "\n"
     default = alert.threshold.default if alert.threshold is not None else 0
     yield "**The rule.**\n"
     yield f"```promql\n{alert.expression(Scope(None), default)}\n```"

@@ -1,5 +1,6 @@
 """From the catalogue to the rules of one stack: thresholds filled in, links and commands whole."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -90,16 +91,21 @@ def _rule(alert: Alert, options: AlertOptions, scope: Scope) -> Rule:
         annotations={
             "summary": alert.summary,
             "description": alert.runbook.meaning,
-            "command": command(options.stack),
+            "command": command(alert, options.stack),
             "runbook_url": runbook(alert, options.documentation_url),
         },
         dashboard=_dashboard(alert),
     )
 
 
-def command(stack: str) -> str:
-    """The command that shows the cause, as it runs in the project's folder."""
-    return line("python", "-m", "gpuobs", "explain", "--stack", stack, "--window", WINDOW)
+def command(alert: Alert, stack: str) -> str:
+    """The command that shows the cause, as it runs in the project's folder: the runbook's first."""
+    names = {
+        "STACK": line(stack),
+        "NAMESPACE": f"{{{{ $labels.{NAMESPACE_LABEL} }}}}",
+        "POD": f"{{{{ $labels.{METRICS_POD} }}}}",
+    }
+    return re.sub(r"\b(STACK|NAMESPACE|POD)\b", lambda word: names[word[1]], alert.runbook.look[0])
 
 
 def runbook(alert: Alert, documentation_url: str | None) -> str:

@@ -59,15 +59,25 @@ def test_with_a_cluster_every_selector_names_it() -> None:
 @pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: str(rule.alert))
 def test_an_alert_carries_summary_command_and_runbook(rule: Rule) -> None:
     assert rule.annotations["summary"]
-    assert " --stack dev " in rule.annotations["command"]
+    shown = rule.annotations["command"]
+    assert not re.search(r"\b(STACK|NAMESPACE|POD)\b", shown), shown
+    assert shown.startswith("kubectl ") or " --stack dev" in shown
     assert rule.annotations["runbook_url"].endswith(f"users/alerts.md#{str(rule.alert).lower()}")
     assert rule.dashboard is not None
     assert rule.dashboard.startswith("?from=now-2h&to=now")
 
 
 def test_a_stack_with_a_space_in_its_name_is_quoted_in_the_command() -> None:
-    for rule in rules(AlertOptions(stack="my stack"))[1:]:
-        assert "--stack 'my stack' " in rule.annotations["command"]
+    named = [rule.annotations["command"] for rule in rules(AlertOptions(stack="my stack"))[1:]]
+    of_stack = [one for one in named if "--stack" in one]
+    assert of_stack
+    assert all("--stack 'my stack'" in one for one in of_stack)
+
+
+def test_the_command_of_a_leak_explains_its_own_pod_and_that_of_a_server_shows_its_log() -> None:
+    commands = {str(rule.alert): rule.annotations["command"] for rule in ALERTS}
+    assert commands["GpuMemoryLeak"].endswith("--window 2h --pod {{ $labels.k8s_podname }}")
+    assert " logs statefulset/pyroscope " in commands["PyroscopeUploadFailing"]
 
 
 def test_labels_that_a_summary_names_are_those_of_its_expression() -> None:
@@ -120,7 +130,7 @@ def test_the_runbook_is_in_step_and_has_a_section_for_every_alert() -> None:
     sections = dict(part.split("\n", 1) for part in re.split(r"^## ", text, flags=re.MULTILINE)[1:])
     assert list(sections) == [alert.name for alert in CATALOGUE]
     for name, section in sections.items():
-        assert all(f"**{what}.**" in section for what in ("Not this", "Look", "Mend")), name
+        assert all(f"**{what}.**" in section for what in ("Not this", "Look", "Fix")), name
         commands = re.findall(r"```sh\n(.*?)\n```", section, re.DOTALL)
         assert commands
         for line in "\n".join(commands).splitlines():

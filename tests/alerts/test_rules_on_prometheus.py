@@ -9,6 +9,7 @@ import pytest
 
 from alerts import CATALOGUE
 from alerts.prometheus import prometheus_file
+from simulator import leak
 from tests.alerts.twins import (
     BUILD,
     COMPACTED,
@@ -320,6 +321,8 @@ def test_an_alert_says_how_much_where_and_what_to_do(tmp_path: Path) -> None:
                                 "summary": "Process 41 of pod inference/vllm-0 holds 2 GB of GPU "
                                 "memory more with every hour, and gave nothing back in the last "
                                 "one.",
+                                "command": "python -m gpuobs explain --stack dev --window 2h "
+                                "--pod vllm-0",
                                 "dashboard": "https://grafana/d/gpu?from=now-2h&to=now"
                                 "&var-namespace=inference&var-pod=vllm-0",
                             },
@@ -380,3 +383,19 @@ def test_a_pod_that_the_exporter_names_apart_is_the_one_that_is_said(tmp_path: P
 
 def test_the_file_is_one_that_prometheus_accepts(tmp_path: Path) -> None:
     run(tmp_path, {}, {}, prometheus_file(RULES))
+
+
+def test_the_demo_shows_the_alert_in_prometheus_own_words(tmp_path: Path) -> None:
+    rules_file = tmp_path / "rules.yaml"
+    rules_file.write_text(prometheus_file(RULES, "https://grafana/d/gpu"))
+    shown = leak.told(rules_file)
+    assert "holds 3 GB of GPU memory more with every hour" in shown
+    assert "command: python -m gpuobs explain --stack dev --window 2h --pod notebook-0" in shown
+    assert "https://grafana/d/gpu?from=now-2h&to=now&var-namespace=research" in shown
+
+
+def test_the_demo_says_so_where_the_leak_would_not_fire(tmp_path: Path) -> None:
+    rules_file = tmp_path / "rules.yaml"
+    rules_file.write_text(prometheus_file(RULES).replace("* 3600 / 1000000000", "* 0"))
+    with pytest.raises(ValueError, match="GpuMemoryLeak"):
+        leak.told(rules_file)

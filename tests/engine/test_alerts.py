@@ -60,9 +60,10 @@ def test_the_rules_look_at_this_cluster_and_link_to_the_dashboard_and_the_pod(
         assert [one["actionGroupId"] for one in as_objects(alert["actions"])] == [told["id"]]
         annotations = as_object(alert["annotations"])
         assert as_text(annotations["dashboard"]).startswith(f"{url}?from=now-2h&to=now")
-        assert f"--stack {STACK} " in as_text(annotations["command"])
+        assert as_text(annotations["command"]).startswith(("python -m gpuobs ", "kubectl "))
     (leak,) = [one for one in alerts if one["alert"] == "GpuMemoryLeak"]
     assert "var-pod={{ $labels.k8s_podname }}" in as_text(dig(leak, "annotations", "dashboard"))
+    assert f"--stack {STACK} " in as_text(dig(leak, "annotations", "command"))
     assert "GpuMemoryNearCapacity" in [one["alert"] for one in alerts]
 
 

@@ -93,6 +93,9 @@ _CONNECTION = "/privateEndpointConnections/[^/]+"
 _QUERIER = "/querier.v1.QuerierService/ProfileTypes"
 _SOURCE = "/api/datasources/uid/[^/]+"
 _NAMESPACE = "/api/v1/namespaces/gadget"
+_NO_METRICS = answered(
+    "grafana", "POST", "/api/ds/query", {"results": {"A": {"status": 200, "frames": []}}}
+)
 
 FALSE_WORLDS: Mapping[str, FalseWorld] = {
     "role-assignments-by-filter": patched("arm", "/roleAssignments", {"value": []}),
@@ -112,9 +115,10 @@ FALSE_WORLDS: Mapping[str, FalseWorld] = {
         "arm", "/agentPools/gpu", {"properties": {"nodeTaints": ["other=taint:NoSchedule"]}}
     ),
     "pod-monitors-are-known": refused("kubernetes", "GET", "/podmonitors", 404),
-    "metrics-arrive-without-own-endpoint": answered(
-        "grafana", "POST", "/api/ds/query", {"results": {"A": {"status": 200, "frames": []}}}
-    ),
+    "metrics-arrive-without-own-endpoint": _NO_METRICS,
+    "restarts-are-collected": _NO_METRICS,
+    "ends-are-counted": _NO_METRICS,
+    "overrides-are-read-while-it-runs": answered("grafana", "GET", "/runtime_config", {}),
     "collection-rules-can-be-read": patched(
         "arm", "/dataCollectionRuleAssociations", {"value": []}
     ),

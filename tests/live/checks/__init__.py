@@ -3,13 +3,14 @@
 from typing import Final
 
 from tests.live.check import Check
-from tests.live.checks import agent, before, cluster, engine, grafana, private_link
+from tests.live.checks import agent, before, cluster, engine, grafana, measuring, private_link
 
 CHECKS: Final[tuple[Check, ...]] = (
     *before.CHECKS,
     *cluster.CHECKS,
     *private_link.CHECKS,
     *grafana.CHECKS,
+    *measuring.CHECKS,
     *engine.CHECKS,
     # Takes the agent away, after the release.
     *agent.CHECKS,
