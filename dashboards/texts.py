@@ -54,6 +54,8 @@ succeeded before it. Its size is in the workload's own log.
 neither its allocation, nor its release for sleep, nor its return is seen.
 - **Memory inside a framework's own pool.** A tensor that reuses a cached block allocates nothing.
 - **The cluster, in profiles.** They carry no cluster label; choose the cluster's *Profiles* source.
+- **More than 32 days at once.** Azure Monitor answers no longer range, nor does this stack's \
+Pyroscope; a longer one is an error in every panel.
 - **Names, the first time.** The first profile of a process can lack symbols: let it allocate again.
 """
 

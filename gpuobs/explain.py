@@ -88,7 +88,7 @@ def _of_source(options: argparse.Namespace) -> "Iterator[Explanation]":
     from memory import sources
     from memory.reading import Pod, Process, read
     from memory.text import Explanation
-    from memory.verdict import verdict
+    from memory.verdict import not_given, verdict
 
     of, words = sources.window_of(options), sources.words_of(options.vocabulary)
     told = _utilization(options.pod_spec)
@@ -110,13 +110,14 @@ def _of_source(options: argparse.Namespace) -> "Iterator[Explanation]":
                     sources.profile_of(found, pod, sources.before(of), words),
                 )
             now, earlier = asked[pod]
+            utilization = told if options.pod_spec is not None else not_given(pod)
             yield Explanation(
                 name=f"Process {process.pid} of {pod}" if process is not None else "All profiles",
                 process=process,
                 allocated=now,
                 before=earlier,
-                verdict=verdict(process, now, told),
-                utilization=told,
+                verdict=verdict(process, now, utilization),
+                utilization=utilization,
             )
 
 

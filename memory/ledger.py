@@ -4,8 +4,8 @@ Only live figures are added, and they add up to the device's number. What the di
 an inference, and each row says on what it rests; what nothing speaks for is not attributed, and a
 negative rest is shown as one. Profiles never enter the sum: they count allocations, not memory.
 
-Accounts are pods where the exporter names one pod a device, else nodes, which is the sum of their
-devices.
+Accounts are pods on the nodes where the exporter names pods, one for each device in use; else
+nodes, which is the sum of their devices.
 """
 
 from collections.abc import Iterator, Sequence
@@ -75,15 +75,23 @@ class Account:
 
 def ledger(reading: Reading) -> list[Account]:
     """The accounts, largest first."""
-    if not reading.devices:
-        accounts = [
-            _account(reading, str(pod), pod, (), of)
-            for pod, of in _by_pod(reading.processes).items()
-        ]
-    elif all(device.pod is not None for device in reading.devices if device.used):
-        accounts = list(_pods(reading))
+    nodes: dict[str, list[Device]] = {}
+    for device in reading.devices:
+        nodes.setdefault(device.node, []).append(device)
+    of_pods: list[Device] = []
+    of_nodes: list[Device] = []
+    for devices in nodes.values():
+        named = any(one.pod for one in devices) and not any(one.shared for one in devices)
+        (of_pods if named else of_nodes).extend(devices)
+    owners = {device.pod for device in of_pods}
+    others = [one for one in reading.processes if one.pod not in owners]
+    accounts = list(_pods(reading, of_pods))
+    if of_nodes:
+        accounts += _nodes(reading, of_nodes, others)
     else:
-        accounts = list(_nodes(reading))
+        accounts += [
+            _account(reading, str(pod), pod, (), of) for pod, of in _by_pod(others).items()
+        ]
     return sorted(accounts, key=lambda one: (-(one.device_bytes or one.held), one.name))
 
 
@@ -94,34 +102,34 @@ def _by_pod(processes: Sequence[Process]) -> dict[Pod, list[Process]]:
     return found
 
 
-def _pods(reading: Reading) -> Iterator[Account]:
+def _pods(reading: Reading, devices: Sequence[Device]) -> Iterator[Account]:
+    """The pods that devices belong to; what no pod has, and is used all the same, at the end."""
     held = _by_pod(reading.processes)
-    devices: dict[Pod, list[Device]] = {pod: [] for pod in held}
-    for device in reading.devices:
-        if device.pod is not None:
-            devices.setdefault(device.pod, []).append(device)
-    for pod, own in devices.items():
+    for pod in sorted({one.pod for one in devices if one.pod is not None}):
+        own = [one for one in devices if one.pod == pod]
         yield _account(reading, str(pod), pod, own, held.get(pod, []))
-    idle = [device for device in reading.devices if device.pod is None]
+    idle = [device for device in devices if device.pod is None]
     if sum(device.used for device in idle):
         yield _account(reading, "devices of no pod", None, idle, [])
 
 
-def _nodes(reading: Reading) -> Iterator[Account]:
+def _nodes(
+    reading: Reading, devices: Sequence[Device], processes: Sequence[Process]
+) -> Iterator[Account]:
     """By node, or all together where a process' node is not known."""
-    live = [process for process in reading.processes if process.now or process.ended]
-    names = {device.node for device in reading.devices}
+    live = [process for process in processes if process.now or process.ended]
+    names = {device.node for device in devices}
     known = all(reading.nodes.get(process.pod, "") in names for process in live)
     if not known:
-        yield _account(reading, "all nodes", None, reading.devices, reading.processes)
+        yield _account(reading, "all nodes", None, devices, processes)
         return
     for node in sorted(names):
         yield _account(
             reading,
             f"node {node}",
             None,
-            [device for device in reading.devices if device.node == node],
-            [one for one in reading.processes if reading.nodes.get(one.pod, "") == node],
+            [device for device in devices if device.node == node],
+            [one for one in processes if reading.nodes.get(one.pod, "") == node],
         )
 
 

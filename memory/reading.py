@@ -85,6 +85,8 @@ class Device:
     node: str
     pod: Pod | None
     """The pod that the exporter names; None: none, or more than one."""
+    shared: bool = False
+    """Whether it names more than one."""
     used: float
     """Bytes."""
     capacity: float
@@ -262,6 +264,7 @@ def _merged(
             index=series.label("gpu", "index"),
             node=series.label("Hostname", "node", "hostname", "instance"),
             pod=next(iter(users)) if len(users) == 1 else None,
+            shared=len(users) > 1,
             used=value * unit,
             capacity=(value + free[key]) * unit if key in free else 0.0,
         )

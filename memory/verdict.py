@@ -13,9 +13,10 @@ from enum import StrEnum
 from typing import Final
 
 from contract.json import Document, as_objects
+from contract.lines import line
 from memory.growth import Growth, growth
 from memory.parts import Allocated
-from memory.reading import Process
+from memory.reading import Pod, Process
 from memory.vocabulary import CONFIGURED, Part
 
 MOSTLY: Final = 0.5
@@ -45,11 +46,18 @@ class Utilization:
     where: str
 
 
-UNKNOWN: Final = Utilization(
-    value=None,
-    where="not known: give the pod's specification with --pod-spec (kubectl get pod POD "
-    "--namespace NAMESPACE --output json)",
-)
+def not_given(pod: Pod | None = None) -> Utilization:
+    """Nobody gave the pod's specification; with the line that prints it."""
+    known = pod is not None and pod.name
+    name, namespace = (pod.name, pod.namespace) if known and pod else ("POD", "NAMESPACE")
+    shown = line("kubectl", "get", "pod", name, "--namespace", namespace, "--output", "json")
+    return Utilization(
+        value=None,
+        where=f"not known: give the pod's specification with --pod-spec FILE ({shown} > FILE)",
+    )
+
+
+UNKNOWN: Final = not_given()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,11 +172,11 @@ def utilization_of(pod: Document) -> Utilization:
     for container in as_objects(pod.value("spec", "containers")):
         document = Document(container)
         words = [*document.texts("command"), *document.texts("args")]
-        line = " ".join(words)
+        said = " ".join(words)
         where = f"the arguments of container {document.text('name')}"
-        if (found := _FLAG.search(line)) and found[1]:
+        if (found := _FLAG.search(said)) and found[1]:
             return Utilization(value=float(found[1]), where=where)
-        if "vllm" in line.lower() or "vllm" in document.text("image").lower():
+        if "vllm" in said.lower() or "vllm" in document.text("image").lower():
             return Utilization(
                 value=VLLM_DEFAULT, where=f"not in {where}: vLLM's own default, {VLLM_DEFAULT:g}"
             )

@@ -6,8 +6,10 @@ from typing import cast
 
 import pytest
 
+from components.pyroscope_values import range_limits
 from dashboards import DashboardOptions, build
-from simulator.pyroscope.querier import Querier
+from simulator.pyroscope.limits import limits_of
+from simulator.pyroscope.querier import Querier, QueryError
 from simulator.pyroscope.recordings import Recording, profile_type
 from simulator.pyroscope.store import ProfileStore
 from tests.dashboards.grafana import (
@@ -138,6 +140,24 @@ def test_after_an_upgrade_in_the_range_each_type_shows_its_own_and_the_newer_com
     for target in profile_targets(dashboard):
         assert total(server, target, chosen(newer)) > 0
         assert total(server, target, chosen(older)) > 0
+
+
+def test_the_range_from_a_process_start_is_answered_with_the_limits_that_the_stack_sets() -> None:
+    begun = NOW - 31 * 86400 + 3600
+    long_ago = recording("from 0.54", begun, begun + 60)
+    body = {
+        "profileTypeID": long_ago.profile_type,
+        "labelSelector": "{}",
+        "start": (begun - 7200) * 1000,
+        "end": NOW * 1000,
+    }
+    said = mapping(mapping(range_limits({})["pyroscope"])["tenantOverrides"])
+    limits = limits_of({}, {"overrides": said})
+    server = Querier(ProfileStore([long_ago], limits=limits))
+    graph = mapping(mapping(server.methods["SelectMergeStacktraces"](body))["flamegraph"])
+    assert int(str(graph["total"])) > 0
+    with pytest.raises(QueryError, match="max_query_length"):
+        querier(long_ago).methods["SelectMergeStacktraces"](body)
 
 
 def test_without_profiles_there_is_no_type_to_choose() -> None:

@@ -146,6 +146,18 @@ def samples() -> list[str]:
     made.device("node", 2300, gpu=1, pod="")
     made.ages("node", pod=3600, agent=DAY)
     made.ages("node", pod=3600, agent=DAY, name="vllm-1")
+    # One GPU is a pod's, and one is idle: a driver alone takes a few MiB.
+    made.counted("idle", 1000)
+    made.device("idle", 1300)
+    made.device("idle", 4, gpu=1, pod="")
+    # A GPU that two pods share, on one node, and a pod with one of its own, on another.
+    made.counted("mixed", 1000, pod="vllm-0")
+    made.counted("mixed", 2000, pod="vllm-1")
+    made.counted("mixed", 3000, pod="vllm-2")
+    for pod in ("vllm-0", "vllm-1"):
+        made.device("mixed", 3600, pod=pod)
+        made.ages("mixed", pod=3600, agent=DAY, name=pod)
+    made.device("mixed", 3300, pod="vllm-2", node="node-2")
     # The same, and nobody says where the pods are.
     made.counted("nowhere", 1000)
     made.device("nowhere", 1300, pod="", node="node-1")
@@ -249,6 +261,24 @@ def test_accounts_are_pods_where_the_exporter_names_them_else_nodes(
     assert only(server, "context").name == "inference/vllm-0"
     assert only(server, "node").name == "node node-1"
     assert only(server, "nowhere").name == "all nodes"
+
+
+def test_an_idle_gpu_beside_does_not_take_the_pods_accounts_away(
+    server: prometheus.Server,
+) -> None:
+    of_pod, idle = ledger(reading(server, "idle"))
+    assert of_pod.name == "inference/vllm-0"
+    assert causes(of_pod) == {Cause.CONTEXT: 300}
+    assert idle.name == "devices of no pod"
+    assert causes(idle) == {Cause.NOT_ATTRIBUTED: 4}
+
+
+def test_a_shared_gpu_makes_an_account_of_its_own_node_alone(server: prometheus.Server) -> None:
+    shared, alone = ledger(reading(server, "mixed"))
+    assert (shared.name, shared.held) == ("node node-1", 3000 * MIB)
+    assert causes(shared) == {Cause.CONTEXT: 600}
+    assert (alone.name, alone.held) == ("inference/vllm-2", 3000 * MIB)
+    assert causes(alone) == {Cause.CONTEXT: 300}
 
 
 def test_the_page_says_which_gpu_where_there_is_one_and_who_says_so(
