@@ -14,8 +14,8 @@ from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
 from contract.choices import DEVICE_PLUGIN_NAMESPACE, device_plugin_name
+from contract.images import DEVICE_PLUGIN
 
-IMAGE = "nvcr.io/nvidia/k8s-device-plugin"
 SOCKETS = "/var/lib/kubelet/device-plugins"
 SOCKETS_VOLUME = "device-plugins"
 POOL_LABEL = "kubernetes.azure.com/agentpool"
@@ -29,6 +29,8 @@ class DevicePluginArgs:
     pool_name: str
     taints: Sequence[str]
     """The pool's, each ``key=value:effect`` or ``key:effect``."""
+    image: str | None = None
+    """Without its tag; None: the public one."""
     tag: str
     """Release of NVIDIA's plugin, the tag of its image."""
     sliced: bool
@@ -85,17 +87,17 @@ def _pod(args: DevicePluginArgs) -> dict[str, object]:
         "priorityClassName": "system-node-critical",
         "nodeSelector": {POOL_LABEL: args.pool_name},
         "tolerations": [_toleration(taint) for taint in args.taints],
-        "containers": [_container(tag=args.tag, sliced=args.sliced)],
+        "containers": [_container(f"{args.image or DEVICE_PLUGIN}:{args.tag}", sliced=args.sliced)],
         "volumes": [{"name": SOCKETS_VOLUME, "hostPath": {"path": SOCKETS}}],
     }
 
 
-def _container(*, tag: str, sliced: bool) -> dict[str, object]:
+def _container(image: str, *, sliced: bool) -> dict[str, object]:
     # A node whose driver is still being installed must not be given up.
     environment = [{"name": "FAIL_ON_INIT_ERROR", "value": "false"}]
     container: dict[str, object] = {
         "name": "nvidia-device-plugin",
-        "image": f"{IMAGE}:{tag}",
+        "image": image,
         "env": environment,
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [{"name": SOCKETS_VOLUME, "mountPath": SOCKETS}],

@@ -78,6 +78,8 @@ class GpuNodePoolArgs:
     max_pods: int | None = None
     device_plugin: bool
     """Whether to run NVIDIA's device plugin on the pool."""
+    device_plugin_image: str | None = None
+    """Its image, without the tag; None: the public one."""
     device_plugin_tag: str = DEVICE_PLUGIN_TAG
     """Its release."""
     tags: Mapping[str, str] | None = None
@@ -114,6 +116,7 @@ class GpuNodePool(pulumi.ComponentResource):
                 DevicePluginArgs(
                     pool_name=args.pool_name,
                     taints=taints,
+                    image=args.device_plugin_image,
                     tag=args.device_plugin_tag,
                     sliced=args.mig_profile is not None,
                     daemon_set_args=args.device_plugin_args,

@@ -22,6 +22,7 @@ from components.private_link import PrivateLinkArgs
 from components.private_link_operations import known_with
 from components.pyroscope_disk import DiskArgs, grow_claim
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
+from contract.images import SERVER
 
 RELEASE_NAME = PYROSCOPE_SERVICE
 """The chart gives its Service the name of the release."""
@@ -50,6 +51,8 @@ class PyroscopeArgs:
     namespace: pulumi.Input[str]
     """The agent's namespace; must exist."""
     chart: ChartArgs
+    image_repository: str | None = None
+    """Of the server, unless ``values`` say otherwise; None: the public one."""
     image_tag: str
     """Of the server; must speak the agent's version of OTLP profiles."""
     private_link: PrivateLinkArgs
@@ -172,4 +175,6 @@ def _values(args: PyroscopeArgs) -> dict[str, object]:
         affinity=args.affinity,
         disk=args.disk,
     )
-    return pyroscope_values.merged(args.values or {}, owned)
+    return pyroscope_values.merged(
+        args.values or {}, owned, image_repository=args.image_repository or SERVER
+    )

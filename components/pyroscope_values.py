@@ -11,16 +11,17 @@ from typing import Final, cast
 
 from components.pyroscope_disk import DiskArgs
 from contract.agent import LONGEST_RANGE_DAYS, PYROSCOPE_PORT
+from contract.images import SERVER
 
 DATA_DIRECTORY = "/data"
 """The chart's volume, writable for the server's user."""
 
 
-def default_values() -> dict[str, object]:
+def default_values(image_repository: str) -> dict[str, object]:
     """What a stack file may override."""
     return {
         "pyroscope": {
-            "image": {"repository": "grafana/pyroscope"},
+            "image": {"repository": image_repository},
             "extraArgs": {"log.level": "info"},
             # A graceful stop writes every profile that is still in memory; the chart's 30 s cut it
             # off.
@@ -115,9 +116,11 @@ Helm every number as a float, which the chart's template writes as ``1.048576e+0
 not take that for a number and stops."""
 
 
-def merged(extra: Mapping[str, object], owned: Mapping[str, object]) -> dict[str, object]:
+def merged(
+    extra: Mapping[str, object], owned: Mapping[str, object], *, image_repository: str = SERVER
+) -> dict[str, object]:
     """Defaults, then ``extra``, then ``owned``, merged deeply; what must be a text is one."""
-    defaults = deep_merge(default_values(), range_limits(extra))
+    defaults = deep_merge(default_values(image_repository), range_limits(extra))
     values = deep_merge(deep_merge(defaults, extra), owned)
     for path in _TEXTS:
         found = _at(values, path)

@@ -52,6 +52,7 @@ from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArg
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
 from components.system_pool import SystemPoolArgs
 from contract.agent import PYROSCOPE_PORT
+from contract.images import CHART, DEVICE_PLUGIN, SERVER, mirrored
 from contract.messages.drift import APPROVAL
 from contract.messages.grafana import Source
 from contract.messages.survey import DASHBOARD, Presence
@@ -59,7 +60,6 @@ from infra.dashboard import dashboard_model
 from infra.preflight import caller_of
 from infra.preflight.pools import autoscaled_pool_changes, system_pool, version_to_send
 from infra.settings import (
-    DEFAULT_OCI_CHART,
     AzureMonitorWorkspaceSettings,
     ChartSettings,
     SystemPool,
@@ -150,6 +150,7 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         os_disk_size_gb=settings.os_disk_size_gb,
         max_pods=settings.max_pods,
         device_plugin=settings.device_plugin,
+        device_plugin_image=_mirrored(stack, DEVICE_PLUGIN),
         device_plugin_tag=settings.device_plugin_tag,
         tags=stack.tags,
     )
@@ -231,6 +232,7 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
     return PyroscopeArgs(
         namespace=gadget.namespace,
         chart=_chart(stack, settings.chart),
+        image_repository=_mirrored(stack, SERVER),
         image_tag=settings.image_tag,
         private_link=PrivateLinkArgs(
             id=stack.private_link_id,
@@ -261,7 +263,13 @@ def _chart(stack: Stack, settings: ChartSettings) -> ChartArgs:
         return ChartArgs(
             chart=settings.name, repository=settings.repository, version=settings.version
         )
-    return ChartArgs(chart=settings.oci or DEFAULT_OCI_CHART, version=settings.version)
+    chart = settings.oci or _mirrored(stack, CHART) or CHART
+    return ChartArgs(chart=chart, version=settings.version)
+
+
+def _mirrored(stack: Stack, reference: str) -> str | None:
+    prefix = stack.settings.registry.prefix
+    return None if prefix is None else mirrored(reference, prefix)
 
 
 # --- Grafana and what is put on it -------------------------------------------------------------

@@ -44,12 +44,11 @@ gpuobs:pyroscope:
 """,
     ),
     (
-        "A mirror of the chart and the image",
+        "A cluster that reaches no public registry but Microsoft's "
+        "([what to mirror](operating.md#images-from-a-registry-of-your-own))",
         """\
-gpuobs:pyroscope:
-  chart: { oci: "oci://registry.example.com/helm/pyroscope" }
-  values:
-    pyroscope: { image: { repository: registry.example.com/grafana/pyroscope } }
+gpuobs:registry:
+  prefix: example.azurecr.io
 """,
     ),
     (

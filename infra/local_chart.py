@@ -12,6 +12,7 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from contract.compatibility import conflicts
+from contract.images import CHART
 from contract.lines import line
 from infra.faults import ConfigurationError, Fault, shown
 from infra.settings import UNLESS_ALLOWED, PyroscopeSettings
@@ -19,7 +20,7 @@ from infra.settings import UNLESS_ALLOWED, PyroscopeSettings
 _PATH = "gpuobs:pyroscope.chart.path"
 _DESCRIPTION = "Chart.yaml"
 _PULL = line(
-    *("helm", "pull", "oci://ghcr.io/grafana/helm-charts/pyroscope", "--version", "1.15.0"),
+    *("helm", "pull", CHART, "--version", "1.15.0"),
     *("--untar", "--untardir", "charts"),
 )
 

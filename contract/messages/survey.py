@@ -92,7 +92,8 @@ class SurveyRequest(Message):
     action_group_ids: tuple[str, ...] = ()
     """Existing action groups that alerts are to tell."""
     chart_registry: str | None = None
-    """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``."""
+    """Host of the registry that the Pyroscope chart comes from, e.g. ``ghcr.io``; None for
+    a mirror of the user's own, which wants a login."""
     list_assignments: bool = False
     """Whether to list the roles that are assigned on the Grafana workspace."""
     rights: tuple[WantedRight, ...] = ()

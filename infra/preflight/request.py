@@ -6,14 +6,13 @@ from urllib.parse import urlsplit
 
 from contract import azure
 from contract.choices import ClusterCredentials
+from contract.images import CHART
 from contract.messages.survey import SurveyRequest
 from infra.deployed import EVERYTHING, Own
 from infra.names import Names
 from infra.rights import wanted_rights
 from infra.settings import (
-    DEFAULT_OCI_CHART,
     AzureMonitorWorkspaceSettings,
-    ChartSettings,
     Collect,
     Settings,
 )
@@ -86,7 +85,7 @@ def survey_request(
         only_own_endpoint="" if grafana.private_endpoint.name else names.private_endpoint,
         only_own_link="" if settings.pyroscope.private_link.name else names.private_link,
         action_group_ids=tuple(settings.alerts.action_groups),
-        chart_registry=_chart_registry(settings.pyroscope.chart),
+        chart_registry=_chart_registry(settings),
     )
     rights = wanted_rights(settings, request, azure.group_id(own_subscription, own_group))
     return request.model_copy(update={"rights": rights})
@@ -122,10 +121,13 @@ def needed_namespaces(settings: Settings) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(azure.provider_of, types)))
 
 
-def _chart_registry(chart: ChartSettings) -> str | None:
+def _chart_registry(settings: Settings) -> str | None:
+    chart = settings.pyroscope.chart
     if chart.path is not None or chart.repository is not None:
         return None
-    return urlsplit(chart.oci or DEFAULT_OCI_CHART).netloc
+    if chart.oci is None and settings.registry.prefix is not None:
+        return None  # one's own: a login is as it should be
+    return urlsplit(chart.oci or CHART).netloc
 
 
 def own_resource_group(settings: Settings) -> str:

@@ -41,7 +41,6 @@ from infra.settings.prometheus import (
     PrometheusSettings,
 )
 from infra.settings.pyroscope import (
-    DEFAULT_OCI_CHART,
     UNLESS_ALLOWED,
     ChartSettings,
     Disk,
@@ -53,7 +52,6 @@ from infra.settings.pyroscope import (
 from infra.settings.tree import Settings
 
 __all__ = [
-    "DEFAULT_OCI_CHART",
     "NAMESPACE",
     "UNLESS_ALLOWED",
     "AlertsSettings",

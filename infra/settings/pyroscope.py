@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from contract.compatibility import DEFAULT_CHART, DEFAULT_SERVER
+from contract.images import CHART
 from infra.settings.chart_values import broken_values, with_texts
 from infra.settings.scheduling import broken_scheduling, toleration_texts
 from infra.settings.section import RuleViolation, Section, Text, as_mapping
@@ -26,7 +27,6 @@ from infra.settings.types import (
     Visibility,
 )
 
-DEFAULT_OCI_CHART = "oci://ghcr.io/grafana/helm-charts/pyroscope"
 FREE_DISK_RULE_GIB = 10
 """Pyroscope drops its oldest blocks while less than this is free, in GiB."""
 SMALLEST_DISK_GIB = 50
@@ -42,7 +42,7 @@ OciReference = Annotated[
         pattern=r"oci://[^\s/:@]+(:[0-9]+)?(/[^\s/:@]+)+",
         rule="oci://HOST/PATH, without a tag",
         why="Helm does not find the chart.",
-        fix=f"write e.g. {DEFAULT_OCI_CHART}; its version goes into `version`",
+        fix=f"write e.g. {CHART}; its version goes into `version`",
     ),
 ]
 RepositoryUrl = Annotated[
@@ -79,7 +79,7 @@ class ChartSettings(Section):
     """Where the chart comes from; at most one of ``oci``, ``repository`` and ``path``."""
 
     oci: OciReference | None = None
-    """The chart in a registry; default: the public one."""
+    """The chart in a registry; default: the public one, or the one below `registry.prefix`."""
     repository: RepositoryUrl | None = None
     """A Helm repository that holds the chart."""
     name: ChartName = "pyroscope"

@@ -12,6 +12,7 @@ from infra.settings.grafana import GrafanaSettings
 from infra.settings.inspektor_gadget import InspektorGadgetSettings
 from infra.settings.prometheus import PrometheusSettings
 from infra.settings.pyroscope import UNLESS_ALLOWED, PyroscopeSettings
+from infra.settings.registry import RegistrySettings
 from infra.settings.section import RuleViolation, Section
 
 
@@ -32,6 +33,8 @@ class Settings(Section):
     """The Grafana workspace and what is put into it."""
     prometheus: PrometheusSettings = PrometheusSettings()
     """Where the agent's metrics are read from."""
+    registry: RegistrySettings = RegistrySettings()
+    """Where images and the chart come from."""
     alerts: AlertsSettings = AlertsSettings()
     """Whom Azure Monitor tells, and of what."""
 

@@ -27,6 +27,8 @@ from simulator.values import (
 
 NAME: Final = "pyroscope"
 OCI: Final = "oci://ghcr.io/grafana/helm-charts/pyroscope"
+MIRROR: Final = "oci://registry.example.com/mirror/grafana/helm-charts/pyroscope"
+"""The same in a registry of a team's own."""
 REPOSITORY: Final = "https://grafana.github.io/helm-charts"
 VERSIONS: Final = {
     "1.13.0": "1.13.0",
@@ -95,10 +97,11 @@ def find(chart: str, repository: str, version: str, local: JsonObject) -> Chart:
             as_text(local.get("version")),
             as_text(local.get("appVersion")),
         )
-    public = chart.rstrip("/") == OCI or (chart == NAME and repository.rstrip("/") == REPOSITORY)
-    if not public:
+    registries = chart.rstrip("/") in (OCI, MIRROR)
+    if not registries and not (chart == NAME and repository.rstrip("/") == REPOSITORY):
         raise ChartError(
-            f"failed to download {chart!r}: not found (simulated registries have {OCI})"
+            f"failed to download {chart!r}: not found (simulated registries have {OCI} "
+            f"and {MIRROR})"
         )
     wanted = version or list(VERSIONS)[-1]
     if wanted not in VERSIONS:

@@ -231,6 +231,19 @@ CHANGED: Mapping[str, Shown] = {
         lambda world: as_object(world.extension["configurationSettings"])["azureMonitor.enabled"],
         as_="false",
     ),
+    "registry.prefix": Shown(
+        "registry.example.com/mirror",
+        lambda world: {
+            image.rsplit(":", 1)[0]
+            for one in [*world.objects("DaemonSet"), *world.objects("StatefulSet")]
+            for container in as_objects(dig(one, "spec", "template", "spec", "containers"))
+            if (image := as_text(dig(container, "image"))).startswith("registry.")
+        },
+        as_={
+            "registry.example.com/mirror/grafana/pyroscope",
+            "registry.example.com/mirror/nvidia/k8s-device-plugin",
+        },
+    ),
     "pyroscope.chart.version": Shown(
         "1.15.1", lambda world: world.objects("Release")[0]["version"]
     ),

@@ -7,7 +7,6 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
-from components.device_plugin import IMAGE
 from components.gpu_node_pool import (
     AutoscalingArgs,
     GpuNodePool,
@@ -15,6 +14,7 @@ from components.gpu_node_pool import (
     SpotArgs,
 )
 from contract.choices import DEVICE_PLUGIN_TAG, EvictionPolicy, GpuDriver, OsSku
+from contract.images import DEVICE_PLUGIN as IMAGE
 from tests.unit import answers
 from tests.unit.recording import Recorded, record
 

@@ -950,6 +950,10 @@ def test_only_a_chart_from_a_registry_has_one_to_log_in_to(
     assert asked(settings(pyroscope={"chart": chart})).chart_registry == registry
 
 
+def test_a_login_for_a_mirror_of_ones_own_is_nothing_to_warn_of() -> None:
+    assert asked(settings(registry={"prefix": "registry.example.com"})).chart_registry is None
+
+
 # --- the agent ---------------------------------------------------------------------------------
 
 

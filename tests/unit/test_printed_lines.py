@@ -34,6 +34,7 @@ OF_OTHERS: Final = {
     "kubectl describe": {"--selector", "-l"},
     "kubectl get": {"--selector", "-l", "--output", "-o"},
     "kubectl logs": {"--selector", "-l", "--tail", "--previous", "--all-containers"},
+    "kubectl wait": {"--for", "--timeout"},
     "helm dependency build": set[str](),
     "helm list": set[str](),
     "helm pull": {"--version", "--untar", "--untardir"},
