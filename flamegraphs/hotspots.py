@@ -9,8 +9,9 @@
 Not here: the table on the terminal (`report`), what changed between two profiles (`diff`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,7 @@ UNRESOLVED = "(unresolved)"
 TRUNCATED = "(truncated)"
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One function, or one of the two buckets; all values in the profile's unit."""
 
     name: str
@@ -33,6 +33,42 @@ class Row:
     attributed: int
     raw: int
     total: int
+
+
+@dataclass(frozen=True)
+class Rows(Sequence[Row]):
+    """Rows in order, made when they are asked for: of tens of thousands few are ever seen."""
+
+    names: Sequence[str]
+    """Of all functions, and behind them those of the buckets."""
+    kinds: NDArray[np.uint8]
+    """Of the functions."""
+    figures: IntArray
+    """Attributed self, raw self and total of each name."""
+    order: IntArray
+    """Places of names."""
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    @overload
+    def __getitem__(self, index: int) -> Row: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Row]: ...
+    def __getitem__(self, index: int | slice) -> Row | list[Row]:
+        if isinstance(index, slice):
+            return list(self._made(self.order[index]))
+        return next(self._made(self.order[[index]]))
+
+    def __iter__(self) -> Iterator[Row]:
+        return self._made(self.order)
+
+    def _made(self, places: IntArray) -> Iterator[Row]:
+        chosen: list[int] = places.tolist()
+        figures: list[list[int]] = self.figures[:, places].T.tolist()
+        for place, (attributed, raw, total) in zip(chosen, figures, strict=True):
+            kind = Kind(self.kinds[place]) if place < len(self.kinds) else None
+            yield Row(self.names[place], kind, attributed, raw, total)
 
 
 @dataclass(frozen=True)
@@ -78,12 +114,13 @@ def hotspots(profile: Profile) -> Hotspots:
         owner = _owners(batch, profile.kinds, count)
         owners.append(owner.astype(np.int32))
         whole += magnitude(batch.values)
-        raw += _sums(leaves, batch.values, count)
-        attributed += _sums(owner, batch.values, count + 2)
-        functions, rows = _distinct(batch, count)
-        total += _sums(functions, batch.values[rows], count)
+        np.add.at(raw, leaves, batch.values)
+        np.add.at(attributed, owner, batch.values)
+        np.add.at(total, batch.frames, np.repeat(batch.values, np.diff(batch.offsets)))
+        functions, rows = _repeated(batch, count)
+        np.subtract.at(total, functions, batch.values[rows])
     rows = _rows(profile, attributed, raw, total)
-    stack, value = _heaviest(profile, np.concatenate(owners or [np.zeros(0, np.int32)]), rows)
+    stack, value = _heaviest(profile, owners, rows)
     return Hotspots(
         profile=profile,
         rows=rows,
@@ -100,7 +137,7 @@ def hotspots(profile: Profile) -> Hotspots:
 def _owners(batch: Batch, kinds: NDArray[np.uint8], count: int) -> IntArray:
     """The function each sample is attributed to, or the place of a bucket."""
     leaves = batch.frames[batch.offsets[:-1]].astype(np.int64)
-    frame_kinds = kinds[batch.frames]
+    frame_kinds = kinds.take(batch.frames)
     passed = np.flatnonzero(frame_kinds[batch.offsets[:-1]] != Kind.NAMED)
     if not len(passed):
         return leaves
@@ -117,8 +154,8 @@ def _owners(batch: Batch, kinds: NDArray[np.uint8], count: int) -> IntArray:
     return leaves
 
 
-def _distinct(batch: Batch, count: int) -> "tuple[IntArray | FrameArray, IntArray | FrameArray]":
-    """Each function of each sample once, with the sample."""
+def _repeated(batch: Batch, count: int) -> "tuple[IntArray | FrameArray, IntArray | FrameArray]":
+    """Each function that stands once more on a sample's stack, with the sample."""
     bits = count.bit_length()
     narrow = len(batch.values) << bits < 2**31
     keys = batch.frames.astype(np.int32 if narrow else np.int64)
@@ -126,59 +163,41 @@ def _distinct(batch: Batch, count: int) -> "tuple[IntArray | FrameArray, IntArra
         np.arange(len(batch.values), dtype=keys.dtype) << bits, np.diff(batch.offsets)
     )
     keys.sort()
-    first = np.ones(len(keys), bool)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    keys = keys[first]
+    keys = keys[1:][np.flatnonzero(keys[1:] == keys[:-1])]
     return keys & ((1 << bits) - 1), keys >> bits
 
 
-def _sums(places: IntArray | FrameArray, values: IntArray, count: int) -> IntArray:
-    """Sum of values by place, exact: `numpy.bincount` alone adds in floating point."""
-    if len(values) and len(values) * max(abs(int(values.max())), abs(int(values.min()))) >= 2**53:
-        exact = np.zeros(count, np.int64)
-        np.add.at(exact, places, values)
-        return exact
-    return np.bincount(places, values, count).astype(np.int64)
-
-
-def _rows(profile: Profile, attributed: IntArray, raw: IntArray, total: IntArray) -> list[Row]:
-    count = len(profile.functions)
-    seen = np.flatnonzero((total != 0) | (raw != 0) | (attributed[:count] != 0))
-    rows = [
-        Row(name, Kind(kind), own, leaf, whole)
-        for name, kind, own, leaf, whole in zip(
-            (profile.functions[i] for i in seen.tolist()),
-            profile.kinds[seen].tolist(),
-            attributed[seen].tolist(),
-            raw[seen].tolist(),
-            total[seen].tolist(),
-            strict=True,
-        )
-    ]
-    for name, value in zip((UNRESOLVED, TRUNCATED), attributed[count:].tolist(), strict=True):
-        if value:
-            rows.append(Row(name, None, value, 0, value))
-    rows.sort(key=lambda row: (-row.attributed, -row.raw, -row.total, row.name))
-    return rows
+def _rows(profile: Profile, attributed: IntArray, raw: IntArray, total: IntArray) -> Rows:
+    names = [*profile.functions, UNRESOLVED, TRUNCATED]
+    buckets = attributed[len(raw) :]
+    figures = np.array(
+        [attributed, np.append(raw, np.zeros_like(buckets)), np.append(total, buckets)]
+    )
+    seen = np.flatnonzero(figures.any(axis=0))
+    order = seen[np.lexsort(-figures[::-1, seen])]
+    # Equal ones stand side by side now; among them the name decides.
+    same = (figures[:, order[1:]] == figures[:, order[:-1]]).all(axis=0)
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    group: list[int] = np.append(0, np.cumsum(~same))[tied].tolist()
+    places: list[int] = order[tied].tolist()
+    by_name = sorted(zip(group, [names[place] for place in places], places, strict=True))
+    order[tied] = [place for _, _, place in by_name]
+    return Rows(names, profile.kinds, figures, order)
 
 
 def _heaviest(
-    profile: Profile, owners: NDArray[np.int32], rows: Sequence[Row]
+    profile: Profile, owners: Sequence[NDArray[np.int32]], rows: Rows
 ) -> tuple[list[str], int]:
     """The stack, root first, that most of the first row's value came by, and that value."""
     if not rows:
         return [], 0
-    count = len(profile.functions)
-    places = {UNRESOLVED: count, TRUNCATED: count + 1}
-    top = rows[0]
-    place = places[top.name] if top.kind is None else profile.functions.index(top.name)
-    mine = np.flatnonzero(owners == place)
+    mine = np.flatnonzero(np.concatenate(owners) == rows.order[0])
     if not len(mine):  # nothing is its own: all values are 0, or below
         return [], 0
     marks = np.empty(len(mine), np.uint64)
     values = np.empty(len(mine), np.int64)
     done = 0
-    drawn = weights(count)
+    drawn = weights(len(profile.functions))
     for batch in profile.stacks.batches(mine):
         upto = done + len(batch.values)
         marks[done:upto] = fingerprints(batch, drawn)

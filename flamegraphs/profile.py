@@ -154,7 +154,7 @@ def held(profile: "Profile") -> "Profile":
     # Two bytes tell most tables of functions apart, and frames are most of what is held.
     kind = np.uint16 if len(profile.functions) <= 2**16 else np.int32
     frames: HeldFrames = np.empty(0, kind)
-    lengths, values = np.empty(count, np.int64), np.empty(count, np.int64)
+    lengths, values = np.empty(count, np.int32), np.empty(count, np.int64)
     used = done = 0
     for batch in profile.stacks.batches():
         read = done + len(batch.values)
@@ -240,7 +240,7 @@ def reversed_frames(batch: Batch) -> FrameArray:
     return batch.frames[edges - np.arange(len(batch.frames))]
 
 
-def offsets_of(lengths: IntArray) -> IntArray:
+def offsets_of(lengths: IntArray | FrameArray) -> IntArray:
     """Return where each of the consecutive pieces starts, and where the last one ends."""
     offsets = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])

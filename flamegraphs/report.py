@@ -78,7 +78,7 @@ def hotspots_text(
     ]
     lines = [*_header(found, binary=binary), "", *_aligned(table)]
     if len(found.rows) > len(shown):
-        rest = sum(row.attributed for row in found.rows[limit:])
+        rest = found.total - sum(row.attributed for row in shown)
         lines.append(
             f"... and {len(found.rows) - len(shown):,} more functions with {value(rest)} "
             "attributed self (--limit)"

@@ -35,6 +35,8 @@ MAX_NODES = 20_000
 MAX_DEPTH = 512
 _GROWN_WHOLE = 500_000
 """Frames of all stacks together."""
+_EVERY = 16
+"""Of so many samples one is grown to find out how wide the smallest node may be."""
 _TURNED = 5
 """How many times as many nodes as a tree has may be made by turning its paths around later."""
 
@@ -132,21 +134,39 @@ class _Paths:
         """Grow one shape for all profiles, and measure each in it."""
         whole = int(self.weights.sum())
         # Narrow blocks are kept to zoom into where the tree can be grown whole and they fit.
-        smallest = 0 if len(self.frames) <= _GROWN_WHOLE else whole // max_nodes
-        grown = self._grow(smallest, whole, from_leaf)
-        # The root and what is not drawn remain even where nothing else fits.
-        while len(grown.parent) > max_nodes and smallest <= whole:
-            widths = np.array(grown.weight)
-            wide_enough = int(np.partition(widths, -max_nodes)[-max_nodes])
-            # Many nodes may be equally wide: go up by a quarter at least.
-            smallest = max(smallest * 5 // 4 + 1, wide_enough)
-            grown = self._grow(smallest, whole, from_leaf)
+        smallest = 0
+        if len(self.frames) > _GROWN_WHOLE:
+            smallest = self._estimated(whole, max_nodes, from_leaf)
+        grown = self._fitting(self.weights, smallest, max_nodes, from_leaf)
         return _measured(self.profiles, grown, self.values)
 
-    def _grow(self, smallest: int, whole: int, from_leaf: bool) -> "_Growth":
-        growth = _Growth(len(self.profiles[0].functions), smallest, whole)
-        growth.grow(self.frames, self.offsets, self.weights, from_leaf)
-        return growth
+    def _estimated(self, whole: int, max_nodes: int, from_leaf: bool) -> int:
+        """How wide the smallest node may be, learnt from some of the samples.
+
+        Finding out takes several attempts, and those are cheap.
+        """
+        some = np.zeros_like(self.weights)
+        some[::_EVERY] = self.weights[::_EVERY]
+        part = int(some.sum())
+        if len(some) < _EVERY * max_nodes or not part:
+            return whole // max_nodes
+        grown = self._fitting(some, part // max_nodes, max_nodes, from_leaf)
+        return grown.smallest * whole // part
+
+    def _fitting(
+        self, weights: IntArray, smallest: int, max_nodes: int, from_leaf: bool
+    ) -> "_Growth":
+        """Grow with wider and wider smallest nodes until no more than ``max_nodes`` are left."""
+        whole = int(weights.sum())
+        while True:
+            grown = _Growth(len(self.profiles[0].functions), smallest, whole)
+            grown.grow(self.frames, self.offsets, weights, from_leaf)
+            # The root and what is not drawn remain even where nothing else fits.
+            if grown.count <= max_nodes or smallest > whole:
+                return grown
+            wide_enough = int(np.partition(grown.nodes[3], -max_nodes)[-max_nodes])
+            # Many nodes may be equally wide: go up by a quarter at least.
+            smallest = max(smallest * 5 // 4 + 1, wide_enough)
 
 
 def _all(profiles: Sequence[Profile]) -> tuple[HeldFrames, IntArray, IntArray]:
@@ -186,17 +206,21 @@ def _weights(profiles: Sequence[Profile], values: IntArray, offsets: IntArray) -
 
 
 class _Growth:
-    """A tree while it grows: columns of its nodes, and the node that each sample ends in."""
+    """A tree while it grows: its nodes by level, and the node that each sample ends in."""
 
     def __init__(self, functions: int, smallest: int, whole: int) -> None:
         self.functions = functions
         self.smallest = smallest
-        self.parent = [-1]
-        self.depth = [0]
-        self.function = [ROOT]
-        self.weight = [whole]
-        self.gathered = {0: (NOT_DRAWN, 0)}
+        self.count = 0
+        self.levels: list[IntArray] = []
+        """Of the nodes of each: parent, depth, function, weight, widest and gathered."""
         self.ends: IntArray = np.zeros(0, np.int64)
+        self._add(np.array([[-1], [0], [ROOT], [whole], [NOT_DRAWN], [0]]))
+
+    @property
+    def nodes(self) -> IntArray:
+        """The columns of all nodes."""
+        return np.concatenate(self.levels, axis=1)
 
     def grow(
         self, frames: HeldFrames, offsets: IntArray, weights: IntArray, from_leaf: bool
@@ -219,7 +243,7 @@ class _Growth:
             node_of = place[group]
             self.ends[samples] = node_of
             lengths = offsets[samples + 1] - offsets[samples]
-            going = drawn[group] & (lengths > depth)
+            going = np.flatnonzero(drawn[group] & (lengths > depth))
             samples, node_of = samples[going], node_of[going]
 
     def _add_level(
@@ -228,28 +252,19 @@ class _Growth:
         """Return the node of each (parent, function), and whether it is drawn itself."""
         parents, names = np.divmod(keys, self.functions + 1)
         drawn = (totals >= self.smallest) & (names < self.functions)
-        place = np.full(len(keys), -1, np.int64)
         order = np.lexsort((names, -totals, parents))
-        for key in order[drawn[order]].tolist():
-            place[key] = len(self.parent)
-            self._add(int(parents[key]), depth, int(names[key]), int(totals[key]))
-        narrow = order[~drawn[order]]
+        wide, narrow = order[drawn[order]], order[~drawn[order]]
+        place = np.empty(len(keys), np.int64)
+        place[wide] = self._add(_level(parents[wide], depth, names[wide], totals[wide]))
         if len(narrow):
             edges = self._cuts(parents[narrow], totals[narrow])
             sums = np.add.reduceat(totals[narrow], edges)
             sizes = np.diff(edges, append=len(narrow))
             first = narrow[edges]
-            place[narrow] = np.repeat(np.arange(len(edges)) + len(self.parent), sizes)
-            for parent, widest, gathered, total in zip(
-                parents[first].tolist(),
-                names[first].tolist(),
-                sizes.tolist(),
-                sums.tolist(),
-                strict=True,
-            ):
-                if widest < self.functions:
-                    self.gathered[len(self.parent)] = widest, gathered
-                self._add(parent, depth, NOT_DRAWN, total)
+            level = _level(parents[first], depth, NOT_DRAWN, sums)
+            is_function = names[first] < self.functions
+            level[4:, is_function] = names[first][is_function], sizes[is_function]
+            place[narrow] = np.repeat(self._add(level), sizes)
         return place, drawn
 
     def _cuts(self, parents: IntArray, totals: IntArray) -> IntArray:
@@ -267,11 +282,18 @@ class _Growth:
         every = np.unique(np.concatenate(cuts))
         return every[every < len(parents)]
 
-    def _add(self, parent: int, depth: int, function: int, weight: int) -> None:
-        self.parent.append(parent)
-        self.depth.append(depth)
-        self.function.append(function)
-        self.weight.append(weight)
+    def _add(self, level: IntArray) -> IntArray:
+        """Add nodes; return their places."""
+        self.levels.append(level)
+        start, self.count = self.count, self.count + len(level[0])
+        return np.arange(start, self.count)
+
+
+def _level(parent: IntArray, depth: int, function: IntArray | int, weight: IntArray) -> IntArray:
+    """Columns of nodes of one depth that stand for no others."""
+    level = np.zeros((6, len(parent)), np.int64)
+    level[0], level[1], level[2], level[3], level[4] = parent, depth, function, weight, NOT_DRAWN
+    return level
 
 
 def _grouped(keys: IntArray) -> tuple[IntArray, IntArray]:
@@ -290,29 +312,15 @@ def _grouped(keys: IntArray) -> tuple[IntArray, IntArray]:
 
 
 def _measured(profiles: Sequence[Profile], grown: _Growth, values: IntArray) -> list[Tree]:
-    count = len(grown.parent)
+    parents, depths, functions, _, widest, gathered = grown.nodes.tolist()
     found: list[Tree] = []
     for profile, samples in zip(profiles, _samples_of(profiles), strict=True):
-        own = np.zeros(count, np.int64)
+        own = np.zeros(grown.count, np.int64)
         np.add.at(own, grown.ends[samples], values[samples])
         owns: list[int] = own.tolist()
         totals = owns.copy()
-        for node in range(count - 1, 0, -1):
-            totals[grown.parent[node]] += totals[node]
-        found.append(
-            Tree(
-                profile,
-                [
-                    Node(
-                        grown.parent[node],
-                        grown.depth[node],
-                        grown.function[node],
-                        owns[node],
-                        totals[node],
-                        *grown.gathered.get(node, (NOT_DRAWN, 0)),
-                    )
-                    for node in range(count)
-                ],
-            )
-        )
+        for node in range(grown.count - 1, 0, -1):
+            totals[parents[node]] += totals[node]
+        columns = (parents, depths, functions, owns, totals, widest, gathered)
+        found.append(Tree(profile, [Node(*node) for node in zip(*columns, strict=True)]))
     return found

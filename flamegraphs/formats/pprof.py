@@ -99,7 +99,10 @@ class _Tables:
     def of(cls, data: bytes | bytearray, budget: Budget) -> "_Tables":
         tags, starts, ends = wire.top_level(data, budget)
         mine = tags == _STRING << 3 | 2
+        # The first is always empty, also where a file has none.
         strings = starts[mine], ends[mine]
+        if not mine.any():
+            strings = np.zeros(1, np.int64), np.zeros(1, np.int64)
         return cls(data, np.frombuffer(data, np.uint8), tags, starts, ends, strings, budget)
 
     def edges(self, field: int) -> tuple[IntArray, IntArray]:
@@ -123,13 +126,32 @@ class _Tables:
         return [wire.scalar(self.payload, found[n], len(starts), what) for n in numbers]
 
     def string(self, index: int) -> str:
+        return self.texts(np.array([index % 2**64], np.uint64))[0]
+
+    def texts(self, indices: NDArray[np.uint64]) -> list[str]:
+        """The names at places in the table of strings."""
+        at = self._places(indices)
+        starts, ends = (edges[at] for edges in self.strings)
+        size = int((ends - starts).sum())
+        self.budget.take("names", memory=4 * size + 60 * len(at), steps=size + 20 * len(at))
+        return [
+            self.data[start:end].decode("utf-8", "replace")
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+
+    def are_empty(self, indices: NDArray[np.uint64]) -> NDArray[np.bool_]:
+        """Which of these names have no character."""
+        at = self._places(indices)
         starts, ends = self.strings
-        if not 0 <= index < max(len(starts), 1):
-            shown = index - 2**64 if index >= 2**63 else index
-            raise NotAProfileError(f"It refers to name {shown}, but has {len(starts)}.")
-        if not len(starts):
-            return ""
-        return self.data[int(starts[index]) : int(ends[index])].decode("utf-8", "replace")
+        return starts[at] == ends[at]
+
+    def _places(self, indices: NDArray[np.uint64]) -> IntArray:
+        count = len(self.strings[0])
+        wrong = np.flatnonzero(indices >= count)
+        if len(wrong):
+            shown = int(indices[wrong[0]].astype(np.int64))
+            raise NotAProfileError(f"It refers to name {shown}, but has {count}.")
+        return indices.astype(np.int64)
 
 
 def _sample_types(tables: _Tables) -> list[tuple[str, str]]:
@@ -183,46 +205,62 @@ def _find_type(types: Sequence[tuple[str, str]], wanted: str, listed: str) -> in
 
 @dataclass(frozen=True)
 class _Locations:
-    """Which functions stand at a location, innermost first, in one flat array."""
+    """Which functions stand at each location, innermost first."""
 
-    ids: NDArray[np.uint64]
-    """Ascending."""
-    first: IntArray
-    count: IntArray
+    ids: NDArray[np.uint64] | None
+    """Ascending, a place each; None where a location's id is its place."""
+    heads: FrameArray
+    """The innermost function at each place; -1 where there is no such location."""
+    further: FrameArray
+    """How many more there are."""
+    rest: IntArray
+    """Where those begin in `functions`."""
     functions: FrameArray
-    places: NDArray[np.int32] | None
-    """Place of each id, where the ids are small enough for a table; -1 for none."""
 
-    def find(self, ids: NDArray[np.uint64]) -> IntArray | FrameArray:
-        """Return the places of ids; raises `NotAProfileError` for one that is not there."""
-        if self.places is not None:
-            found = self.places[np.minimum(ids, len(self.places) - 1)]
-            missing = found < 0
-        else:
-            found = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
-            missing = self.ids[found] != ids
-        if missing.any():
+    def stacks(
+        self, ids: NDArray[np.uint64], lengths: IntArray, budget: Budget
+    ) -> tuple[FrameArray, IntArray]:
+        """Return the functions at locations of samples, and how many each sample has.
+
+        Raises `NotAProfileError` for a location that is not there.
+        """
+        places = self._find(ids)
+        frames = self.heads.take(places)
+        if len(frames) and int(frames.min()) < 0:
             raise NotAProfileError(
-                f"A sample refers to location {int(ids[missing][0])}, which the file does not have."
+                f"A sample refers to location {int(ids[frames < 0][0])}, which the file does not "
+                "have."
             )
-        return found
+        further = self.further.take(places)
+        several = np.flatnonzero(further > 0)
+        more = further[several].astype(np.int64)
+        before = offsets_of(more)
+        # Counted before they are built: one location may stand for thousands of inlined functions.
+        budget.take("frames", steps=len(frames) + int(before[-1]))
+        if not len(several):
+            return frames, lengths
+        offsets = offsets_of(lengths)
+        longer = np.diff(offsets + before[np.searchsorted(several, offsets)])
+        gaps = np.diff(several, prepend=-1, append=len(frames) - 1)
+        at = np.arange(len(frames)) + np.repeat(before, gaps)
+        every = np.empty(len(frames) + int(before[-1]), np.int32)
+        every[at] = frames
+        behind = at[several] + 1
+        gap = ranges(behind, more)
+        every[gap] = self.functions[gap + np.repeat(self.rest[places[several]] - behind, more)]
+        return every, longer
+
+    def _find(self, ids: NDArray[np.uint64]) -> IntArray:
+        if self.ids is None:
+            return np.minimum(ids, np.uint64(len(self.heads) - 1)).view(np.int64)
+        found = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
+        # The last place is that of no location.
+        return np.where(self.ids[found] == ids, found, len(self.heads) - 1)
 
 
 def _read_tables(tables: _Tables, budget: Budget) -> tuple[Functions, _Locations]:
     functions = Functions()
-    ids, names, system_names = tables.columns(_FUNCTION, "function", 1, 2, 3)
-    order = _unique(ids, "function")
-    budget.take("functions", memory=300 * len(ids), steps=100 * len(ids))
-    places: dict[tuple[int, int], int] = {}
-    texts: list[int] = []
-    for key in zip(names.tolist(), system_names.tolist(), strict=True):
-        place = places.get(key)
-        if place is None:
-            text = tables.string(key[0]) or tables.string(key[1])
-            budget.take("names", memory=4 * len(text), steps=len(text))
-            place = places[key] = functions.index(text)
-        texts.append(place)
-    function_of = np.array(texts, np.int32)[order]
+    ids, places = _read_functions(tables, functions, budget)
     starts, ends = tables.edges(_LOCATION)
     found = wire.fields(
         tables.payload,
@@ -238,7 +276,7 @@ def _read_tables(tables: _Tables, budget: Budget) -> tuple[Functions, _Locations
     lines = found[4]
     line = wire.fields(tables.payload, lines.starts, lines.ends, {1: "number"}, budget, "line")
     wanted = wire.scalar(tables.payload, line[1], len(lines.rows), "line")
-    flat = _functions_of(wanted, ids[order], function_of, location_ids, lines.rows)
+    flat = _functions_of(wanted, ids, places, location_ids, lines.rows)
     count = np.bincount(lines.rows, minlength=len(starts)).astype(np.int64)
     bare = np.flatnonzero(count == 0)
     if len(bare):
@@ -246,6 +284,20 @@ def _read_tables(tables: _Tables, budget: Budget) -> tuple[Functions, _Locations
         flat = np.insert(flat, offsets_of(count)[bare], unnamed)
         count[bare] = 1
     return functions, _by_id(location_ids, count, flat)
+
+
+def _read_functions(
+    tables: _Tables, functions: Functions, budget: Budget
+) -> tuple[NDArray[np.uint64], FrameArray]:
+    """The ids of the file's functions, ascending, and the place of each one's name."""
+    ids, names, system_names = tables.columns(_FUNCTION, "function", 1, 2, 3)
+    order = _unique(ids, "function")
+    names, every = np.unique(
+        np.where(tables.are_empty(names), system_names, names)[order], return_inverse=True
+    )
+    budget.take("functions", memory=300 * len(names), steps=100 * len(names))
+    places = np.array([functions.index(text) for text in tables.texts(names)], np.int32)
+    return ids[order], places[every]
 
 
 def _unique(ids: NDArray[np.uint64], what: str) -> IntArray:
@@ -309,21 +361,20 @@ def _unnamed(
 
 
 def _by_id(ids: NDArray[np.uint64], count: IntArray, flat: FrameArray) -> _Locations:
-    if not len(ids):
-        none = np.zeros(1, np.uint64)
-        return _Locations(
-            none, np.zeros(1, np.int64), np.zeros(1, np.int64), flat, np.full(1, -1, np.int32)
-        )
     order = _unique(ids, "location")
-    first = offsets_of(count)[:-1]
-    ids, first, count = ids[order], first[order], count[order]
-    places = None
-    largest = int(ids[-1])
-    if largest <= 8 * len(ids) + 4096:
-        # One more than the largest id: whatever is beyond lands on a place that is never filled.
-        places = np.full(largest + 2, -1, np.int32)
-        places[ids.astype(np.int64)] = np.arange(len(ids))
-    return _Locations(ids, first, count, flat, places)
+    first = offsets_of(count)[:-1][order]
+    ids, count = ids[order], count[order]
+    largest = int(ids[-1]) if len(ids) else 0
+    close = largest <= 8 * len(ids) + 4096
+    places = ids.view(np.int64) if close else np.arange(len(ids))
+    # One more than the largest: whatever is beyond lands on a place that is never filled.
+    size = (largest if close else len(ids)) + 2
+    heads, further = np.full(size, -1, np.int32), np.zeros(size, np.int32)
+    rest = np.zeros(size, np.int64)
+    heads[places] = flat[first]
+    further[places] = count - 1
+    rest[places] = first + 1
+    return _Locations(None if close else ids, heads, further, rest, flat)
 
 
 @dataclass(frozen=True)
@@ -343,8 +394,9 @@ class _Reader:
         found = wire.fields(
             payload, starts, ends, {1: "numbers", 2: "numbers"}, self.budget, "sample"
         )
-        ids, id_counts = wire.numbers(payload, found[1], count, "sample")
-        numbers, number_counts = wire.numbers(payload, found[2], count, "sample")
+        (ids, id_counts), (numbers, number_counts) = wire.lists(
+            payload, [found[1], found[2]], count, "sample"
+        )
         if (number_counts != self.values_each).any():
             wrong = int(number_counts[number_counts != self.values_each][0])
             raise NotAProfileError(
@@ -357,17 +409,7 @@ class _Reader:
     def _functions(
         self, ids: NDArray[np.uint64], id_counts: IntArray
     ) -> tuple[FrameArray, IntArray]:
-        places = self.locations.find(ids)
-        counts = self.locations.count[places]
-        # Counted before they are built: one location may stand for thousands of inlined functions.
-        self.budget.take("frames", steps=int(counts.sum()))
-        first = self.locations.first[places]
-        if (counts == 1).all():
-            frames, lengths = self.locations.functions[first], id_counts
-        else:
-            frames = self.locations.functions[ranges(first, counts)]
-            ends = offsets_of(counts)[offsets_of(id_counts)]
-            lengths = np.diff(ends)
+        frames, lengths = self.locations.stacks(ids, id_counts, self.budget)
         if len(lengths) and int(lengths.max()) > MAX_STACK:
             raise NotAProfileError(f"A sample has {int(lengths.max()):,} frames: not a stack.")
         if self.nameless is not None:

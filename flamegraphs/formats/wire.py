@@ -9,7 +9,7 @@ Not here: groups, which no profile has.
 """
 
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,8 +27,11 @@ PADDING = 2 * MAX_VARINT
 """Bytes after the last message: how far a damaged number is followed before it is refused."""
 _IN_STEP = 48
 """Fields of a message that are read in step with those of others; the rest one by one."""
+_SPARE = np.zeros(4, np.uint8)
 _LONGEST = 2**30
 _MASK = 2**63 - 1
+_FIXED = np.array([0, 8, 0, _LONGEST, _LONGEST, 4, _LONGEST, _LONGEST])
+"""Bytes of a value by its wire type, where they are always as many; others exist no more."""
 
 Kind = Literal["number", "numbers", "bytes", "fixed64"]
 """What a field holds: one varint, a list of them (packed or not), a message or text, 8 bytes."""
@@ -47,6 +50,13 @@ class Pieces:
     rows: IntArray
     starts: IntArray
     ends: IntArray
+
+    def filled(self) -> "Pieces":
+        """Those that have a byte at least."""
+        there = self.ends > self.starts
+        if there.all():
+            return self
+        return Pieces(self.rows[there], self.starts[there], self.ends[there])
 
 
 _NONE = Pieces(*(np.zeros(0, np.int64) for _ in range(3)))
@@ -155,15 +165,14 @@ def fields(
         tag, at = varints_at(payload, cursor, what)
         wire, number = tag & 7, tag >> 3
         following, after = varints_at(payload, at, what)
-        begin = np.where(wire == 2, after, at)
+        sized = wire == 2
+        begin = np.where(sized, after, at)
         # A length beyond any message is one past its end, and must not overflow on the way there.
-        size = np.minimum(following, _LONGEST)
-        finish = np.select(
-            [wire == 0, wire == 2, wire == 1, wire == 5],
-            [after, after + size, at + 8, at + 4],
-            default=-1,
-        )
-        if (finish < 0).any() or (finish > stop).any() or (number <= 0).any():
+        finish = after + np.minimum(following, _LONGEST) * sized
+        odd = np.flatnonzero(wire & 5)
+        if len(odd):
+            finish[odd] = at[odd] + _FIXED[wire[odd]]
+        if (finish > stop).any() or (number <= 0).any():
             raise NotAProfileError(f"A {what} is damaged: its fields do not fit into it.")
         for field, kind in wanted.items():
             mine = number == field
@@ -245,34 +254,59 @@ def numbers(
     payload: ByteArray, pieces: Pieces, count: int, what: str
 ) -> tuple[NDArray[np.uint64], IntArray]:
     """Return all numbers in lists, and how many belong to each of ``count`` messages."""
-    filled = pieces.ends > pieces.starts
-    rows, starts, ends = pieces.rows, pieces.starts, pieces.ends
-    if not filled.all():
-        rows, starts, ends = rows[filled], starts[filled], ends[filled]
-    if not len(rows):
-        return np.zeros(0, np.uint64), np.zeros(count, np.int64)
-    if (payload[ends - 1] > 127).any():
-        raise NotAProfileError(f"A {what} is damaged: a list in it ends within a number.")
-    begin = int(starts[0])
-    run = payload[begin : int(ends[-1])]
-    starts, ends = starts - begin, ends - begin
-    every_last = np.flatnonzero(run < 128)
-    before = np.searchsorted(every_last, starts)
-    in_run = np.searchsorted(every_last, ends) - before
-    last = every_last[ranges(before, in_run)]
-    first = np.empty_like(last)
-    first[1:] = last[:-1] + 1
-    first[offsets_of(in_run)[:-1]] = starts
-    width = last - first
-    values = (run[first] & 0x7F).astype(np.uint64)
-    longest = int(width.max())
-    if longest >= MAX_VARINT:
-        raise NotAProfileError(f"A {what} is damaged: a number in it does not end.")
-    for place in range(1, longest + 1):
-        longer = np.flatnonzero(width >= place)
-        part = (run[first[longer] + place] & 0x7F).astype(np.uint64)
-        values[longer] |= part << np.uint64(7 * place)
-    return values, np.bincount(rows, in_run, count).astype(np.int64)
+    return lists(payload, [pieces], count, what)[0]
+
+
+def lists(
+    payload: ByteArray, fields: Sequence[Pieces], count: int, what: str
+) -> list[tuple[NDArray[np.uint64], IntArray]]:
+    """The same for several fields of the same messages, whose bytes are looked through once."""
+    filled = [pieces.filled() for pieces in fields]
+    if not any(len(pieces.rows) for pieces in filled):
+        return [(np.zeros(0, np.uint64), np.zeros(count, np.int64)) for _ in fields]
+    begin = min(int(pieces.starts[0]) for pieces in filled if len(pieces.rows))
+    end = max(int(pieces.ends[-1]) for pieces in filled if len(pieces.rows))
+    run = np.concatenate([_SPARE[:1], payload[begin:end], _SPARE])
+    # Where a number ends the next begins, by one byte in front. What is between two lists looks
+    # like numbers, too.
+    every = np.flatnonzero(run < 128)
+    run = run[1:]
+    found: list[tuple[NDArray[np.uint64], IntArray]] = []
+    for pieces in filled:
+        if (payload[pieces.ends - 1] > 127).any():
+            raise NotAProfileError(f"A {what} is damaged: a list in it ends within a number.")
+        before = np.searchsorted(every, pieces.starts - begin)
+        lengths = np.searchsorted(every, pieces.ends - begin) - before
+        values = _values(run, every.take(ranges(before, lengths)), what)
+        found.append((values, np.bincount(pieces.rows, lengths, count).astype(np.int64)))
+    return found
+
+
+def _values(run: ByteArray, first: IntArray, what: str) -> NDArray[np.uint64]:
+    """The numbers that begin at ``first`` in bytes that end with `_SPARE`."""
+    # Nearly all have up to four bytes: each is read at once, at whatever place it stands.
+    words = np.ndarray(len(run) - 3, "<u4", run, 0, (1,)).take(first)
+    last = ~words
+    last &= 0x80808080
+    longer = np.flatnonzero(last == 0)
+    # The lowest bit left is that of the last byte; less one it is a mask of what is before it.
+    last &= -last
+    last -= 1
+    words &= last
+    values = words & 0x7F
+    for place in range(1, 4):
+        words >>= 1
+        values |= words & (0x7F << 7 * place)
+    found = values.astype(np.uint64)
+    place = 4
+    while len(longer):
+        if place >= MAX_VARINT:
+            raise NotAProfileError(f"A {what} is damaged: a number in it does not end.")
+        byte = run.take(first[longer] + place)
+        found[longer] |= (byte & 0x7F).astype(np.uint64) << np.uint64(7 * place)
+        longer = longer[byte > 127]
+        place += 1
+    return found
 
 
 def scalar(payload: ByteArray, pieces: Pieces, count: int, what: str) -> NDArray[np.uint64]:
@@ -307,6 +341,26 @@ def written(number: int) -> bytes:
         number >>= 7
     encoded.append(number)
     return bytes(encoded)
+
+
+def varints(numbers: NDArray[np.uint64]) -> tuple[ByteArray, IntArray]:
+    """Numbers as varints, one after another, and how many bytes each has."""
+    longest = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
+    shifted = numbers[:, None] >> (np.arange(longest, dtype=np.uint64) * np.uint64(7))
+    sizes = np.maximum(np.count_nonzero(shifted, axis=1), 1)
+    encoded = shifted.astype(np.uint8) | np.uint8(128)
+    encoded[np.arange(len(numbers)), sizes - 1] &= 127
+    return encoded[np.arange(longest) < sizes[:, None]], sizes
+
+
+def rows(*columns: IntArray | int) -> tuple[ByteArray, IntArray]:
+    """The numbers of each row as varints, row by row, and how many bytes each row has.
+
+    A tag is a number, too, so a row can be a message or a part of one.
+    """
+    table = np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.int64)
+    encoded, sizes = varints(table.view(np.uint64).ravel())
+    return encoded, sizes.reshape(table.shape).sum(axis=1)
 
 
 def field(number: int, value: int | bytes) -> bytes:

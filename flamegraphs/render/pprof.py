@@ -5,9 +5,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from flamegraphs.formats.wire import field, written
-from flamegraphs.profile import Profile
+from flamegraphs.formats.wire import field, rows, varints, written
+from flamegraphs.profile import IntArray, Profile, ranges
 from flamegraphs.render.stacks import merged
+
+_SAMPLE, _LOCATION, _FUNCTION = 2 << 3 | 2, 4 << 3 | 2, 5 << 3 | 2
+_IDS, _VALUES = 1 << 3 | 2, 2 << 3 | 2
+"""Tags of a profile's fields, and of a sample's."""
 
 
 def write(profile: Profile) -> Iterator[bytes]:
@@ -29,29 +33,40 @@ def _parts(profile: Profile) -> Iterator[bytes]:
     kind = field(1, text(profile.sample_type or "value")) + field(2, text(profile.unit or "count"))
     yield field(1, kind) + field(11, kind)
     yield from _samples(profile)
-    tables: list[bytes] = []
-    for place, name in enumerate(profile.functions, 1):
-        named = text(name)
-        tables.append(field(5, field(1, place) + field(2, named) + field(3, named)))
-        tables.append(field(4, field(1, place) + field(4, field(1, place))))
-    tables += [field(6, string.encode("utf-8", "replace")) for string in strings]
-    yield b"".join(tables)
+    ids = np.arange(1, len(profile.functions) + 1)
+    names = np.array([text(name) for name in profile.functions], np.int64)
+    yield _messages(_FUNCTION, 1 << 3, ids, 2 << 3, names, 3 << 3, names)
+    yield _messages(_LOCATION, 1 << 3, ids, 4 << 3 | 2, rows(1 << 3, ids)[1], 1 << 3, ids)
+    yield b"".join(field(6, string.encode("utf-8", "replace")) for string in strings)
+
+
+def _messages(tag: int, *columns: IntArray | int) -> bytes:
+    """Messages of one field, made of a row of numbers each."""
+    sizes = rows(*columns)[1]
+    return rows(tag, sizes, *columns)[0].tobytes()
 
 
 def _samples(profile: Profile) -> Iterator[bytes]:
     # An id is no zero, so none of its bytes is: shorter ones can be padded with zero bytes.
     ids = [written(place) for place in range(1, len(profile.functions) + 1)]
-    texts, widths = np.array(ids or [b"\x01"]), np.array([len(one) for one in ids], np.int64)
+    padded, widths = np.array(ids, "S4").view(np.uint32), np.array([*map(len, ids)], np.int64)
     for batch, values in merged(profile):
-        text = texts[batch.frames].tobytes().translate(None, b"\0")
-        sizes = np.add.reduceat(widths[batch.frames], batch.offsets[:-1])
-        ends: list[int] = np.cumsum(sizes).tolist()
-        parts: list[bytes] = []
-        begin = 0
-        for end, value in zip(ends, values.tolist(), strict=True):
-            number = written(value)
-            stack = b"\x0a" + written(end - begin) + text[begin:end]
-            sample = stack + b"\x12" + bytes((len(number),)) + number
-            parts.append(b"\x12" + written(len(sample)) + sample)
-            begin = end
-        yield b"".join(parts)
+        stacks = padded.take(batch.frames).tobytes().translate(None, b"\0")
+        stack_sizes = np.add.reduceat(widths.take(batch.frames), batch.offsets[:-1])
+        value_sizes = varints(values.view(np.uint64))[1]
+        sizes = 3 + varints(stack_sizes.view(np.uint64))[1] + stack_sizes + value_sizes
+        # A sample's own field, and its list of ids; then its list of one value. Tags are varints.
+        heads, head_sizes = rows(_SAMPLE, sizes, _IDS, stack_sizes)
+        tails, tail_sizes = rows(_VALUES, value_sizes, values)
+        ends = np.cumsum(head_sizes + stack_sizes + tail_sizes)
+        parts = np.empty(int(ends[-1]), np.uint8)
+        is_stack = np.ones(len(parts), bool)
+        for part, begin, length in (
+            (heads, ends - tail_sizes - stack_sizes - head_sizes, head_sizes),
+            (tails, ends - tail_sizes, tail_sizes),
+        ):
+            at = ranges(begin, length)
+            parts[at] = part
+            is_stack[at] = False
+        parts[is_stack] = np.frombuffer(stacks, np.uint8)
+        yield parts.tobytes()

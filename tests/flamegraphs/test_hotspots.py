@@ -98,6 +98,12 @@ def test_large_values_are_added_exactly(value: int) -> None:
     assert sums(found) == obvious_sums([(["f"], value), (["f", "g"], 1), (["g"], 3)])
 
 
+def test_equal_figures_are_in_the_order_of_names() -> None:
+    found = hotspots(profile_of([(["f", "c"], 2), (["e", "b"], 2), (["d", "a"], 3)]))
+    assert [row.name for row in found.rows] == ["d", "e", "f", "a", "b", "c"]
+    assert [found.rows[n] for n in (0, -1)] == [found.rows[:1][0], [*found.rows][-1]]
+
+
 def test_hundreds_of_thousands_of_functions_are_distinguished() -> None:
     # More functions than fit a 32-bit key together with the number of the stack.
     many: Stacks = [([f"f{n}", "root", "root"], n) for n in range(200_000)]
