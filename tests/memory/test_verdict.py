@@ -9,7 +9,7 @@ import pytest
 from contract.json import Document
 from memory.parts import Allocated, PartShare
 from memory.reading import Pod, Process
-from memory.verdict import UNKNOWN, Kind, Utilization, utilization_of, verdict
+from memory.verdict import UNKNOWN, Kind, Utilization, not_given, utilization_of, verdict
 from memory.vocabulary import Part
 
 GB = 10**9
@@ -179,3 +179,11 @@ def test_where_the_utilization_was_read_is_said(
 def test_without_a_pod_it_is_said_that_it_is_not_known() -> None:
     assert UNKNOWN.value is None
     assert "not known" in UNKNOWN.where
+
+
+def test_of_a_known_pod_the_line_that_prints_its_specification_is_complete() -> None:
+    assert "(kubectl get pod vllm-0 --namespace inference --output json > FILE)" in (
+        not_given(Pod("inference", "vllm-0")).where
+    )
+    # A process outside of any pod.
+    assert not_given(Pod("", "")) == UNKNOWN

@@ -70,8 +70,14 @@ def _sent(target: Json) -> str:
     return promql(str(target["expr"]), EVERYTHING, rate_interval="4m", time_range="3h")
 
 
+def _sorted(found: list[object]) -> list[Mapping[str, object]]:
+    """By their labels: Prometheus promises no order."""
+    listed = cast("list[Mapping[str, object]]", found)
+    return sorted(listed, key=lambda one: sorted(mapping(one["metric"]).items(), key=str))
+
+
 def _vector(server: prometheus.Server, target: Json) -> list[tuple[Mapping[str, str], float]]:
-    found = cast("list[Mapping[str, object]]", server.instant(_sent(target), night.END))
+    found = _sorted(server.instant(_sent(target), night.END))
     return [
         (cast("Mapping[str, str]", one["metric"]), float(cast("list[str]", one["value"])[1]))
         for one in found
@@ -79,8 +85,7 @@ def _vector(server: prometheus.Server, target: Json) -> list[tuple[Mapping[str, 
 
 
 def _curves(server: prometheus.Server, target: Json) -> Iterator[Curve]:
-    found = server.range(_sent(target), night.BEGIN, night.END, STEP)
-    for one in cast("list[Mapping[str, object]]", found):
+    for one in _sorted(server.range(_sent(target), night.BEGIN, night.END, STEP)):
         labels = cast("Mapping[str, str]", one["metric"])
         values = cast("list[tuple[float, str]]", one["values"])
         name = _legend(str(target["legendFormat"]), labels)
