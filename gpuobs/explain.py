@@ -94,6 +94,7 @@ def _of_source(options: argparse.Namespace) -> "Iterator[Explanation]":
     told = _utilization(options.pod_spec)
     with sources.sources(options) as found:
         processes: list[Process] = []
+        reading = None
         if found.metrics is not None:
             reading = read(found.metrics, of.start.timestamp(), of.end.timestamp(), found.cluster)
             processes = [
@@ -110,13 +111,14 @@ def _of_source(options: argparse.Namespace) -> "Iterator[Explanation]":
                     sources.profile_of(found, pod, sources.before(of), words),
                 )
             now, earlier = asked[pod]
+            capacity = reading.capacity_of(pod) if reading is not None and pod is not None else 0.0
             utilization = told if options.pod_spec is not None else not_given(pod)
             yield Explanation(
                 name=f"Process {process.pid} of {pod}" if process is not None else "All profiles",
                 process=process,
                 allocated=now,
                 before=earlier,
-                verdict=verdict(process, now, utilization),
+                verdict=verdict(process, now, utilization, capacity),
                 utilization=utilization,
             )
 

@@ -106,6 +106,12 @@ class Reading:
     started: Mapping[Pod, float] = field(default_factory=dict[Pod, float])
     """When a pod started, in seconds of the Unix epoch."""
 
+    def capacity_of(self, pod: Pod) -> float:
+        """Bytes of one GPU of a pod, or of its node where no GPU is said to be its; 0: unknown."""
+        own = [one.capacity for one in self.devices if one.pod == pod]
+        node = self.nodes.get(pod)
+        return max(own or [one.capacity for one in self.devices if one.node == node], default=0.0)
+
     def agent_started(self, node: str) -> float | None:
         """When the agent of a node started; None where it is not known."""
         return max(

@@ -2,8 +2,9 @@
 
 Growth is what a history of held memory shows (:mod:`memory.growth`); a configured size is what the
 parts of the profile say (weights, KV cache, CUDA graphs are taken once, as settings and model
-decide), or a history that reached its height at its start. Where neither history nor profile has
-enough, the verdict says so.
+decide), a history that reached its height at its start, or a process that holds the share of its
+GPU that vLLM's ``gpu_memory_utilization`` names. Where neither history nor profile has enough, the
+verdict says so.
 """
 
 import re
@@ -24,6 +25,9 @@ MOSTLY: Final = 0.5
 LEAST_ALLOCATED: Final = 64 * 10**6
 """Bytes below which a profile says nothing about the memory of a GPU."""
 _STARTED_FULL: Final = 0.9
+_FILLED: Final = (0.85, 1.05)
+"""What a server holds, as a share of what it is told to take: the agent sees no CUDA context, and
+activations are freed again."""
 VLLM_DEFAULT: Final = 0.9
 """``gpu_memory_utilization`` of a vLLM server that is not told otherwise (its documentation)."""
 
@@ -71,14 +75,21 @@ class Verdict:
 
 
 def verdict(
-    process: Process | None, allocated: Allocated | None, utilization: Utilization = UNKNOWN
+    process: Process | None,
+    allocated: Allocated | None,
+    utilization: Utilization = UNKNOWN,
+    capacity: float = 0,
 ) -> Verdict:
-    """What ``process`` and the profile of its window come to; None: there is none."""
+    """What ``process`` and the profile of its window come to; None: there is none.
+
+    ``capacity`` is what its GPU has, in bytes; 0: not known.
+    """
     history = growth(process.held) if process is not None else Growth(enough=False)
     told = allocated is not None and allocated.total >= LEAST_ALLOCATED
     configured_share = allocated.share(*CONFIGURED) if allocated is not None and told else 0.0
-    configured = configured_share >= MOSTLY or _filled_at_start(process, history)
-    if not told and not history.enough:
+    budget = _budget(process, utilization, capacity)
+    configured = configured_share >= MOSTLY or _filled_at_start(process, history) or bool(budget)
+    if not told and not history.enough and not budget:
         kind = Kind.TOO_LITTLE
     elif history.steady:
         kind = Kind.BOTH if configured else Kind.GROWTH
@@ -87,7 +98,7 @@ def verdict(
     return Verdict(
         kind=kind,
         growth=history,
-        reasons=_reasons(history, allocated if told else None, configured_share),
+        reasons=[*_reasons(history, allocated if told else None, configured_share), *budget],
         next_step=_next_step(kind, allocated if told else None, utilization),
     )
 
@@ -101,6 +112,19 @@ def _filled_at_start(process: Process | None, history: Growth) -> bool:
         and history.at_start >= _STARTED_FULL
         and process.held[-1][1] >= LEAST_ALLOCATED
     )
+
+
+def _budget(process: Process | None, utilization: Utilization, capacity: float) -> list[str]:
+    """That it holds the share of its GPU which vLLM is told to take; empty where it does not."""
+    if process is None or utilization.value is None or not capacity:
+        return []
+    wanted = utilization.value * capacity
+    if not _FILLED[0] <= process.peak / wanted <= _FILLED[1]:
+        return []
+    return [
+        f"gpu_memory_utilization {utilization.value:g} of the GPU's {capacity / 1e9:.1f} GB is "
+        f"{wanted / 1e9:.1f} GB, and it holds {process.peak / 1e9:.1f} GB"
+    ]
 
 
 def _reasons(history: Growth, allocated: Allocated | None, configured_share: float) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 
 from memory.ledger import CONTEXT_BYTES, Account, Cause, ledger
 from memory.metrics import Prometheus
-from memory.reading import DCGM, MIB, NVIDIA_SMI, Reading, read
+from memory.reading import DCGM, MIB, NVIDIA_SMI, Pod, Reading, read
 from memory.text import WITHOUT_DEVICES, ledger_text
 from tests.dashboards import prometheus
 
@@ -279,6 +279,14 @@ def test_a_shared_gpu_makes_an_account_of_its_own_node_alone(server: prometheus.
     assert causes(shared) == {Cause.CONTEXT: 600}
     assert (alone.name, alone.held) == ("inference/vllm-2", 3000 * MIB)
     assert causes(alone) == {Cause.CONTEXT: 300}
+
+
+def test_the_capacity_of_a_pods_gpu_is_its_own_or_its_nodes(server: prometheus.Server) -> None:
+    found = reading(server, "mixed")
+    for pod in ("vllm-0", "vllm-2"):
+        assert found.capacity_of(Pod("inference", pod)) == 80_000 * MIB
+    assert found.capacity_of(Pod("inference", "nobody")) == 0
+    assert reading(server, "blind").capacity_of(Pod("inference", "vllm-0")) == 0
 
 
 def test_the_page_says_which_gpu_where_there_is_one_and_who_says_so(

@@ -142,6 +142,28 @@ def test_the_next_step_of_a_kv_cache_names_the_setting_and_its_present_value() -
     assert "(now" not in verdict(None, SERVER, UNKNOWN).next_step
 
 
+@pytest.mark.parametrize(
+    ("held", "share", "kind"),
+    [
+        # 0.9 of 85.2 GB is 76.7.
+        pytest.param(75.2, 0.9, Kind.CONFIGURED, id="the share that it is told to take"),
+        pytest.param(40, 0.9, Kind.NEITHER, id="far less"),
+        pytest.param(84, 0.9, Kind.NEITHER, id="more"),
+        pytest.param(42, 0.5, Kind.CONFIGURED, id="another share"),
+        pytest.param(75.2, None, Kind.NEITHER, id="not known"),
+    ],
+)
+def test_a_server_that_holds_the_share_it_is_told_to_take_is_configured_without_a_profile(
+    held: float, share: float | None, kind: Kind
+) -> None:
+    told = Utilization(value=share, where="the arguments of container vllm")
+    found = verdict(process(lambda _: held), None, told, 85.2 * GB)
+    assert found.kind is kind
+    said = "of the GPU's 85.2 GB is" in " ".join(found.reasons)
+    assert said == (kind is Kind.CONFIGURED)
+    assert verdict(process(lambda _: held), None, told).kind is Kind.NEITHER
+
+
 def test_growth_on_top_of_a_server_points_at_what_is_not_configured() -> None:
     found = verdict(process(lambda minute: 73 + minute / 20), SERVER)
     assert "f_ACTIVATIONS" in found.next_step
