@@ -207,7 +207,7 @@ CHANGED: Mapping[str, Shown] = {
             as_text(dig(container, "image")).rsplit(":", 1)[-1]
             for one in world.objects("DaemonSet")
             for container in as_objects(dig(one, "spec", "template", "spec", "containers"))
-            if "nvidia" in as_text(dig(container, "image"))
+            if "device-plugin" in as_text(dig(container, "image"))
         ],
         ["v0.17.4"],
     ),
