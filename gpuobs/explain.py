@@ -100,7 +100,8 @@ def _of_source(options: argparse.Namespace) -> "Iterator[Explanation]":
             processes = [
                 one
                 for one in sorted(reading.processes, key=lambda one: -one.peak)
-                if options.pod is None or one.pod.name == options.pod
+                # Not what had ended before the window.
+                if (one.peak or not one.ended) and options.pod in (None, one.pod.name)
             ][:_MOST]
         asked: dict[Pod | None, tuple[Allocated | None, Allocated | None]] = {}
         for process in processes or [None]:

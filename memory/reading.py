@@ -179,11 +179,11 @@ def _processes(
 ) -> Iterator[Process]:
     step = step_of(start, end)
     released: dict[tuple[str, ...], dict[float, float]] = defaultdict(lambda: defaultdict(float))
-    taken_back: dict[tuple[Pod, str], float] = defaultdict(float)
+    taken_back: dict[tuple[Pod, str], dict[float, float]] = defaultdict(dict)
     for series in implicitly:
-        last = series.points[-1][1] if series.points else 0.0
-        process = (_pod(series), series.label("pid"))
-        taken_back[process] = max(last, taken_back[process])
+        by_time = taken_back[_pod(series), series.label("pid")]
+        for at, value in series.points:
+            by_time[at] = max(value, by_time.get(at, 0.0))
     for series in (*freed, *implicitly):
         for at, value in series.points:
             released[_report(series)][at] += value
@@ -200,24 +200,33 @@ def _processes(
     latest = max((max(points) for points in held.values()), default=end)
     for (pod, pid), points in sorted(held.items()):
         ordered = sorted(points.items())
-        freed_at_end = taken_back[pod, pid] if ordered[-1][1] == 0 else 0.0
+        began = ordered[0][0] - start > 2 * step
+        until = _until_the_end(ordered, sorted(taken_back[pod, pid].items()), began=began)
         yield Process(
             pod=pod,
             pid=pid,
-            held=_until_the_end(ordered, freed_at_end) if freed_at_end else ordered,
-            began=ordered[0][0] - start > 2 * step,
-            ended=freed_at_end > 0 or latest - ordered[-1][0] > _SILENT_STEPS * step,
+            held=until or ordered,
+            began=began,
+            ended=bool(until) or latest - ordered[-1][0] > _SILENT_STEPS * step,
             forgotten=_forgotten(ordered, counted[pod, pid]),
         )
 
 
-def _until_the_end(held: Points, freed_at_end: float) -> Points:
-    """The history until a process last held any.
+def _until_the_end(held: Points, taken_back: Points, *, began: bool) -> Points:
+    """The history until a process last held any; empty of one that runs on.
 
-    One that lived between two samples held what its end freed, when it was first seen.
+    It ended where what it still held was freed implicitly. One that lived between two samples held
+    that when it was first seen; one that had ended before the window holds nothing in it.
     """
+    if held[-1][1] or not taken_back or not taken_back[-1][1]:
+        return []
     last = max((number for number, (_, value) in enumerate(held) if value), default=None)
-    return held[: last + 1] if last is not None else [(held[0][0], freed_at_end)]
+    first = held[0][0]
+    moment = held[last][0] if last is not None else first
+    before = max((value for at, value in taken_back if at <= moment), default=0.0)
+    if last is None:
+        return [(first, taken_back[-1][1] - (0.0 if began else before))]
+    return held[: last + 1] if taken_back[-1][1] > before else []
 
 
 def _forgotten(held: Points, counted: Mapping[float, float]) -> float:

@@ -139,6 +139,14 @@ def samples() -> list[str]:
     made.counted("exited", [*[None] * 31, *[500] * 30], pid=43)
     made.counted("exited", [*[None] * 31, *[500] * 30], kind="implicit_free", pid=43)
     made.device("exited", 3300)
+    # One that exited before the window, and one whose first context went long ago: it has given the
+    # rest back itself, and runs on.
+    made.counted("long ago", 7000, pid=42)
+    made.counted("long ago", 7000, kind="implicit_free", pid=42)
+    made.counted("long ago", 900, pid=43)
+    made.counted("long ago", 200, kind="implicit_free", pid=43)
+    made.counted("long ago", [*[0] * 31, *[700] * 30], kind="free", pid=43)
+    made.device("long ago", 300)
     # A node whose exporter names no pods: two GPUs, two pods.
     made.counted("node", 1000)
     made.counted("node", 2000, pod="vllm-1")
@@ -204,6 +212,7 @@ TRUTHS: dict[str, dict[Cause, float]] = {
     "restarted": {Cause.CONTEXT: CONTEXT, Cause.BEFORE_AGENT: 10_400 - CONTEXT},
     "ended": {Cause.CONTEXT: 300},
     "exited": {Cause.CONTEXT: 300},
+    "long ago": {Cause.CONTEXT: 300},
     "node": {Cause.CONTEXT: 600},
     "nowhere": {Cause.CONTEXT: 600},
     "smi": {Cause.CONTEXT: 300},
@@ -253,6 +262,14 @@ def test_a_process_that_exited_holds_nothing_though_its_counters_stay(
     ]
     assert [(one.last_seen - BEGIN) / 60 for one in account.ended] == [30, 31]
     assert [row.process.pid for row in account.rows if row.process] == ["41"]
+
+
+def test_what_ended_before_the_window_is_not_told_again_and_what_gave_all_back_runs_on(
+    server: prometheus.Server,
+) -> None:
+    account = only(server, "long ago")
+    assert account.ended == []
+    assert [(row.process.pid, row.bytes) for row in account.rows if row.process] == [("43", 0)]
 
 
 def test_accounts_are_pods_where_the_exporter_names_them_else_nodes(
