@@ -45,7 +45,7 @@ def _value(world: World, expression: str) -> float | None:
     "shows them",
     otherwise="panels from profiles answer `query time range exceeds the limit` beyond 24 hours: "
     "restart the server once (`kubectl --namespace gadget rollout restart statefulset/pyroscope`). "
-    "`gpuobs hotspots` says what may be missing",
+    "`python -m gpuobs hotspots` says what may be missing",
     by_hand="`kubectl --namespace gadget port-forward service/pyroscope 4040`, then "
     "`curl localhost:4040/runtime_config`",
 )
