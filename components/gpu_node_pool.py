@@ -123,8 +123,7 @@ class GpuNodePool(pulumi.ComponentResource):
                 ),
                 pulumi.ResourceOptions(
                     parent=self,
-                    # Its pods run on the pool's nodes only: before the pool there is nothing to
-                    # wait for.
+                    # Its pods run on the pool's nodes only.
                     depends_on=[pool],
                     deleted_with=cluster,
                 ),

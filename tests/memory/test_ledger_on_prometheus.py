@@ -127,6 +127,12 @@ def samples() -> list[str]:
     # An agent that restarted half an hour ago; the process holds what it held.
     made.counted("restarted", [*[10_000] * 31, *[100] * 30])
     made.device("restarted", 10_500)
+    _ends(made)
+    _nodes(made)
+    return made.lines()
+
+
+def _ends(made: Samples) -> None:
     # Two processes, one of which is gone.
     made.counted("ended", 3000)
     made.counted("ended", [*[7000] * 31, *[None] * 30], pid=42)
@@ -147,6 +153,9 @@ def samples() -> list[str]:
     made.counted("long ago", 200, kind="implicit_free", pid=43)
     made.counted("long ago", [*[0] * 31, *[700] * 30], kind="free", pid=43)
     made.device("long ago", 300)
+
+
+def _nodes(made: Samples) -> None:
     # A node whose exporter names no pods: two GPUs, two pods.
     made.counted("node", 1000)
     made.counted("node", 2000, pod="vllm-1")
@@ -177,7 +186,6 @@ def samples() -> list[str]:
         made.add(f"nvidia_smi_memory_{name}_bytes", "gauge", labels, size * MIB)
     # No exporter at all.
     made.counted("blind", 1000)
-    return made.lines()
 
 
 @pytest.fixture(scope="module")
