@@ -12,6 +12,7 @@ import pulumi_kubernetes as kubernetes
 from pulumi_azure_native import containerservice
 
 from components.cluster_credentials import kubeconfig_of
+from components.cluster_leftovers import LeftoversArgs, without_leftovers
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.system_pool import SystemPoolArgs, first_profile, present_profiles
@@ -55,6 +56,8 @@ class AksClusterArgs:
     credentials: ClusterCredentials
     existing: ExistingClusterArgs | None = None
     new: NewClusterArgs | None = None
+    leftovers: LeftoversArgs | None = None
+    """What killed runs of the stack leave in the cluster; None: it is not cleared away."""
     system_pool: SystemPoolArgs | None = None
     """The system pool of a new cluster that an earlier update has made already, as it is now."""
     cluster_args: FurtherArgs | None = None
@@ -72,6 +75,8 @@ class AksCluster(pulumi.ComponentResource):
     resource_group_name: pulumi.Output[str]
     location: pulumi.Output[str]
     node_resource_group: pulumi.Output[str]
+    cleared: list[pulumi.Resource]
+    """Made before what is made in the cluster: nothing of it is there from a killed run."""
     kubeconfig: pulumi.Output[str]
     """Secret: YAML or JSON with credentials, or with a program that gets them."""
 
@@ -79,7 +84,7 @@ class AksCluster(pulumi.ComponentResource):
         self, name: str, args: AksClusterArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # What is there already is no input: it would be another one at the next update.
-        inputs = component_inputs(args, leave_out={"system_pool"})
+        inputs = component_inputs(args, leave_out={"system_pool", "leftovers"})
         super().__init__(self.TYPE, name, inputs, opts)
         self._created = _managed_cluster(self, name, args, args.new) if args.new else None
         if self._created is not None:
@@ -108,6 +113,18 @@ class AksCluster(pulumi.ComponentResource):
             enable_server_side_apply=False,
             opts=pulumi.ResourceOptions(parent=self),
         )
+        self.cleared = []
+        if args.leftovers is not None:
+            self.cleared.append(
+                without_leftovers(
+                    self,
+                    f"{name}-leftovers",
+                    args.leftovers,
+                    self.id,
+                    admin=args.credentials is ClusterCredentials.ADMIN,
+                    deleted_with=self._created,
+                )
+            )
         self.register_outputs(
             {
                 "id": self.id,

@@ -12,6 +12,7 @@ import pulumi
 from pulumi_azure_native import alertsmanagement, monitor
 from pulumi_kubernetes.apiextensions import CustomResource
 
+from components.cluster_leftovers import marked
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
@@ -69,6 +70,8 @@ class AlertsArgs:
     """Addresses that an action group of its own tells."""
     collect_pyroscope: bool = False
     """Whether the cluster's metrics add-on is to collect Pyroscope's own metrics."""
+    stack_mark: str | None = None
+    """Of the stack that the PodMonitor is of; None: it is not marked."""
     tags: Mapping[str, str] | None = None
     rule_group_args: FurtherArgs | None = None
     """Further arguments of the ``alertsmanagement.PrometheusRuleGroup``."""
@@ -87,7 +90,9 @@ class Alerts(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: AlertsArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"rules"}), opts)
+        super().__init__(
+            self.TYPE, name, component_inputs(args, leave_out={"rules", "stack_mark"}), opts
+        )
         told: list[pulumi.Input[str]] = [*args.action_group_ids]
         if args.email:
             told.append(_action_group(self, name, args).id)
@@ -110,7 +115,7 @@ class Alerts(pulumi.ComponentResource):
             ),
         )
         if args.collect_pyroscope:
-            _pod_monitor(self, name, deleted_with(opts))
+            _pod_monitor(self, name, args, deleted_with(opts))
         self.rule_group_id = group.id
         self.register_outputs({"ruleGroupId": self.rule_group_id})
 
@@ -160,7 +165,9 @@ def _action_group(parent: Alerts, name: str, args: AlertsArgs) -> monitor.Action
     )
 
 
-def _pod_monitor(parent: Alerts, name: str, cluster: pulumi.Resource | None) -> None:
+def _pod_monitor(
+    parent: Alerts, name: str, args: AlertsArgs, cluster: pulumi.Resource | None
+) -> None:
     labels = {
         "app.kubernetes.io/name": PYROSCOPE_SERVICE,
         "app.kubernetes.io/instance": PYROSCOPE_SERVICE,
@@ -169,7 +176,11 @@ def _pod_monitor(parent: Alerts, name: str, cluster: pulumi.Resource | None) -> 
         f"{name}-pod-monitor",
         api_version=POD_MONITOR_API,
         kind="PodMonitor",
-        metadata={"name": PYROSCOPE_SERVICE, "namespace": NAMESPACE},
+        metadata={
+            "name": PYROSCOPE_SERVICE,
+            "namespace": NAMESPACE,
+            **marked(args.stack_mark),
+        },
         spec={
             "selector": {"matchLabels": labels},
             "podMetricsEndpoints": [

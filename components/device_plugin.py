@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_kubernetes.apiextensions import CustomResource
 
+from components.cluster_leftovers import marked
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
@@ -35,6 +36,8 @@ class DevicePluginArgs:
     """Release of NVIDIA's plugin, the tag of its image."""
     sliced: bool
     """Whether the GPUs are cut into slices (MIG), each of which counts as a GPU."""
+    stack_mark: str | None = None
+    """Of the stack that it is of; None: it is not marked."""
     daemon_set_args: FurtherArgs | None = None
     """Further arguments of the DaemonSet (``metadata``, ``spec``); keys as Kubernetes has them."""
 
@@ -50,7 +53,7 @@ class DevicePlugin(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: DevicePluginArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"stack_mark"}), opts)
         labels = {"name": device_plugin_name(args.pool_name)}
         # An object of plain JSON: the SDK's own class evaluates the types of all of Kubernetes'
         # core to translate names, which takes longer than the rest of the program.
@@ -62,6 +65,7 @@ class DevicePlugin(pulumi.ComponentResource):
                 "name": labels["name"],
                 "namespace": DEVICE_PLUGIN_NAMESPACE,
                 "labels": labels,
+                **marked(args.stack_mark),
             },
             spec={
                 "selector": {"matchLabels": labels},

@@ -82,6 +82,7 @@ class GpuNodePoolArgs:
     """Its image, without the tag; None: the public one."""
     device_plugin_tag: str = DEVICE_PLUGIN_TAG
     """Its release."""
+    stack_mark: str | None = None  # of the stack whose the device plugin is
     tags: Mapping[str, str] | None = None
     pool_args: FurtherArgs | None = None
     """Further arguments of the ``containerservice.AgentPool``."""
@@ -102,7 +103,7 @@ class GpuNodePool(pulumi.ComponentResource):
         self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # What is there already is no input: it would be another one at the next update.
-        inputs = component_inputs(args, leave_out={"sends_present_count"})
+        inputs = component_inputs(args, leave_out={"sends_present_count", "stack_mark"})
         super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
         # Azure adds this taint and label to every spot pool. Declared here, they are no drift, and
@@ -119,6 +120,7 @@ class GpuNodePool(pulumi.ComponentResource):
                     image=args.device_plugin_image,
                     tag=args.device_plugin_tag,
                     sliced=args.mig_profile is not None,
+                    stack_mark=args.stack_mark,
                     daemon_set_args=args.device_plugin_args,
                 ),
                 pulumi.ResourceOptions(
@@ -143,6 +145,8 @@ def _agent_pool(
 ) -> containerservice.AgentPool:
     scaled = args.autoscaling
     present = scaled is not None and args.sends_present_count
+    # What a pool is made with: with the autoscaler on it must be there, too.
+    first_count = scaled.min_count if scaled else args.count
     return containerservice.AgentPool(
         f"{name}-pool",
         agent_pool_name=args.pool_name,
@@ -152,7 +156,7 @@ def _agent_pool(
         os_type=containerservice.OSType.LINUX,
         os_sku=args.os_sku.value,
         vm_size=args.vm_size,
-        count=_present_count(parent, args) if present else _first_count(args),
+        count=_present_count(parent, args) if present else first_count,
         enable_auto_scaling=scaled is not None,
         min_count=scaled.min_count if scaled else None,
         max_count=scaled.max_count if scaled else None,
@@ -183,11 +187,6 @@ def _agent_pool(
             deleted_with=cluster,
         ),
     )
-
-
-def _first_count(args: GpuNodePoolArgs) -> int | None:
-    """The number that a pool is made with: with the autoscaler on it must be there, too."""
-    return args.autoscaling.min_count if args.autoscaling else args.count
 
 
 def _present_count(parent: GpuNodePool, args: GpuNodePoolArgs) -> pulumi.Output[int | None]:

@@ -16,6 +16,7 @@ from components.agent_operations import (
     namespace_protection,
     restart_for_settings,
 )
+from components.cluster_leftovers import marked
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
@@ -51,6 +52,8 @@ class InspektorGadgetArgs:
     """Whether its namespace is made here, and deleted last; else it exists and stays."""
     credentials: ClusterCredentials
     """Which kubeconfig protects the namespace."""
+    stack_mark: str | None = None
+    """Of the stack that the namespace is of; None: it is not marked."""
     helm_release: str | None = None
     """The extension's own Helm release, where it is known not to be named like the extension."""
     present: PresentExtensionArgs | None = None
@@ -75,9 +78,10 @@ class InspektorGadget(pulumi.ComponentResource):
         self, name: str, args: InspektorGadgetArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # What is there already is no input: it would be another one at the next update.
-        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"present"}), opts)
+        inputs = component_inputs(args, leave_out={"present", "stack_mark"})
+        super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
-        namespace = _namespace(self, name, cluster, exists=not args.create_namespace)
+        namespace = _namespace(self, name, args, cluster)
         place = AgentPlace(
             cluster_id=args.cluster_id,
             admin=args.credentials is ClusterCredentials.ADMIN,
@@ -155,24 +159,32 @@ def _extension(
 
 
 def _namespace(
-    parent: InspektorGadget, name: str, cluster: pulumi.Resource | None, *, exists: bool
+    parent: InspektorGadget,
+    name: str,
+    args: InspektorGadgetArgs,
+    cluster: pulumi.Resource | None,
 ) -> pulumi.CustomResource:
+    mark = marked(args.stack_mark) if args.create_namespace else {}
     # By its type's name: the module with the class takes longer to import than the whole engine
     # does to register it.
     return pulumi.CustomResource(
         NAMESPACE_TYPE,
         f"{name}-namespace",
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}},
+        {
+            "apiVersion": "v1",
+            "kind": "Namespace",
+            "metadata": {"name": NAMESPACE, **mark},
+        },
         pulumi.ResourceOptions(
             parent=parent,
             # One that exists is only read. A stack that made it, and whose settings then say that
             # it exists, no longer manages it; left out of the program it would be deleted, with
             # all that is in it.
-            id=NAMESPACE if exists else None,
+            id=None if args.create_namespace else NAMESPACE,
             # Nothing outside the cluster depends on it.
             deleted_with=cluster,
-            # The mark is another's: with it in the inputs, a refresh would bring in what the
-            # provider then takes out.
+            # Helm's mark is another's: with it in the inputs, a refresh would bring in what the
+            # provider then takes out. One that is made has the stack's; a later one gets none.
             ignore_changes=["metadata.labels", "metadata.annotations"],
         ),
     )

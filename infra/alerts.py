@@ -33,6 +33,7 @@ def arguments(
         action_group_ids=settings.action_groups,
         email=settings.email,
         collect_pyroscope=stack.has_metrics_add_on,
+        stack_mark=stack.names.request_message,
         tags=stack.tags,
     )
 

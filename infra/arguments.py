@@ -14,6 +14,7 @@ from components.aks_cluster import (
     ExistingClusterArgs,
     NewClusterArgs,
 )
+from components.cluster_leftovers import LeftoversArgs
 from components.gpu_node_pool import (
     AutoscalingArgs,
     GpuNodePoolArgs,
@@ -97,6 +98,11 @@ def cluster(stack: Stack, group: pulumi.Input[str]) -> AksClusterArgs:
         existing=ExistingClusterArgs(id=stack.cluster_id) if existing else None,
         new=new,
         system_pool=_present_system_pool(stack, create.system_pool) if create else None,
+        leftovers=LeftoversArgs(
+            mark=stack.names.request_message,
+            keeps_namespace=not settings.create_namespace,
+            known=[str(one) for one in stack.existing.leftovers],
+        ),
     )
 
 
@@ -152,6 +158,7 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         device_plugin=settings.device_plugin,
         device_plugin_image=_mirrored(stack, DEVICE_PLUGIN),
         device_plugin_tag=settings.device_plugin_tag,
+        stack_mark=stack.names.request_message,
         tags=stack.tags,
     )
 
@@ -206,6 +213,7 @@ def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
         settings=settings.settings,
         create_namespace=stack.settings.cluster.create_namespace,
         credentials=stack.settings.cluster.credentials,
+        stack_mark=stack.names.request_message,
         helm_release=stack.survey.installed.helm_release or None,
         present=_present_extension(stack),
     )

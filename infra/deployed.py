@@ -20,6 +20,8 @@ class Own(StrEnum):
     NAMESPACE = "inspektor-gadget-namespace"
     EXTENSION = "inspektor-gadget-extension"
     GPU_POOL = "gpu-pool-pool"
+    DEVICE_PLUGIN = "gpu-pool-device-plugin-daemon-set"
+    POD_MONITOR = "alerts-pod-monitor"
     RELEASE_GUARD = "pyroscope-private-link-guard"
     RELEASE = "pyroscope-release"
     COLLECTION_RULE = "prometheus-rule"

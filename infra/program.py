@@ -45,7 +45,7 @@ def register(stack: Stack, operations: Operations) -> None:
         stack.options(
             cluster.provider,
             subscription=stack.cluster_subscription,
-            depends_on=[before for before in (pool, prometheus) if before is not None],
+            depends_on=[one for one in (*cluster.cleared, pool, prometheus) if one is not None],
             deleted_with=cluster.created,
         ),
     )
@@ -111,6 +111,7 @@ def _gpu_pool(stack: Stack, cluster: AksCluster) -> GpuNodePool | None:
         stack.options(
             cluster.provider,
             subscription=stack.cluster_subscription,
+            depends_on=cluster.cleared,
             deleted_with=cluster.created,
         ),
     )

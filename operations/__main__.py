@@ -18,6 +18,7 @@ from contract.messages.agent import AgentRequest
 from contract.messages.base import Message, Verb
 from contract.messages.drift import ObserveRequest
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
+from contract.messages.leftovers import LeftoversRequest
 from contract.messages.namespace import NamespaceRequest
 from contract.messages.private_link import ApprovalRequest, PrivateLinkRequest
 from contract.messages.signal import SignalRequest
@@ -70,6 +71,18 @@ def _survey(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.survey import survey
 
     return _Answer(survey(_request(options, session, SurveyRequest), session).to_json())
+
+
+def _clear_leftovers(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.leftovers import clear
+
+    return _Answer(clear(_request(options, session, LeftoversRequest), session).to_json())
+
+
+def _remove_leftovers(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.leftovers import remove
+
+    return _Answer(remove(_request(options, session, LeftoversRequest), session).to_json())
 
 
 def _keep_namespace(options: argparse.Namespace, session: Session) -> _Answer:
@@ -187,6 +200,10 @@ _NAMESPACE_EXAMPLE = (
     f""""namespace": "{agent.NAMESPACE}", "service": "{agent.PYROSCOPE_SERVICE}"}}' """
     """| sh operations/run """
 )
+_LEFTOVERS_EXAMPLE = (
+    """echo '{"clusterId": "<ARM id of the cluster>", "mark": "<annotation gpuobs/stack>"}' """
+    """| sh operations/run """
+)
 _AGENT_EXAMPLE = (
     """echo '{"clusterId": "<ARM id of the cluster>", """
     f""""namespace": "{agent.NAMESPACE}", "daemonSet": "{agent.AGENT_DAEMON_SET}"}}' """
@@ -214,6 +231,18 @@ _COMMANDS = {
         """echo '{"providerSubscriptionId": "<id>", "providerObjectId": "", "namespaces": """
         f"""["{azure.provider_of(azure.GRAFANA)}"]}}' | sh operations/run survey""",
         _survey,
+    ),
+    Verb.CLEAR_LEFTOVERS: _Command(
+        "remove what a killed run has left in the cluster (named in GPUOBS_OBSERVED)",
+        _LEFTOVERS_EXAMPLE + "clear-leftovers",
+        _clear_leftovers,
+        deadline_option="--deadline",
+    ),
+    Verb.REMOVE_LEFTOVERS: _Command(
+        "remove whatever carries the stack's mark in the cluster",
+        _LEFTOVERS_EXAMPLE + "remove-leftovers",
+        _remove_leftovers,
+        deadline_option="--deadline",
     ),
     Verb.KEEP_NAMESPACE: _Command(
         "refuse to delete the agent's namespace while Pyroscope is in it",

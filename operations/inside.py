@@ -10,9 +10,11 @@ from typing import TypeVar
 
 from contract.agent import AGENT_DAEMON_SET, NAMESPACE, PYROSCOPE_SERVICE
 from contract.json import Document, as_object, as_text
+from contract.messages.leftovers import Leftover
 from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence
 from operations.errors import OperationError
 from operations.kubernetes import Kubernetes
+from operations.leftovers import marked
 from operations.namespace import RELEASE_NAME
 from operations.session import Session
 
@@ -29,8 +31,8 @@ _NEEDED = ("noprivilege", "blockhostnamespace", "hostfilesystem", "allowedcapabi
 T = TypeVar("T")
 
 
-def look_inside(session: Session, cluster_id: str, *, admin: bool) -> InsideFacts:
-    """The facts; ``UNREACHABLE`` where the API server does not answer, or refuses."""
+def look_inside(session: Session, cluster_id: str, mark: str, *, admin: bool) -> InsideFacts:
+    """The facts, with what carries ``mark``; ``UNREACHABLE`` where the server does not answer."""
     try:
         api = Kubernetes(session, cluster_id, admin=admin)
         namespace = api.find(f"/api/v1/namespaces/{NAMESPACE}", "look up the namespace")
@@ -40,16 +42,20 @@ def look_inside(session: Session, cluster_id: str, *, admin: bool) -> InsideFact
         plugins = pool.submit(_device_plugins, api)
         operator = pool.submit(_has_operator, api)
         policies = pool.submit(_denying_policies, api)
+        own = pool.submit(_marked, api, mark)
         if namespace is None:
-            release, link, by_hand = False, "", False
+            release, link, agent = False, "", None
         else:
-            release, link, by_hand = _has_release(api), _link_name(api), _agent_by_hand(api)
+            release, link, agent = _has_release(api), _link_name(api), _agent(api)
         return InsideFacts(
             presence=Presence.FOUND,
             namespace=namespace is not None,
             pyroscope_release=release,
             private_link_name=link,
-            agent_by_hand=by_hand,
+            agent_by_hand=agent is not None
+            and not agent.text("metadata", "annotations", RELEASE_NAME),
+            marked=own.result(),
+            namespace_empty=not (release or link or agent),
             device_plugins=plugins.result(),
             gpu_operator=operator.result(),
             policies=policies.result(),
@@ -82,10 +88,13 @@ def _link_name(api: Kubernetes) -> str:
     return service.text("metadata", "annotations", _LINK_NAME) if service else ""
 
 
-def _agent_by_hand(api: Kubernetes) -> bool:
+def _agent(api: Kubernetes) -> Document | None:
     path = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/{AGENT_DAEMON_SET}"
-    agent = _unless_refused(lambda: api.find(path, "look up the agent"), None)
-    return agent is not None and not agent.text("metadata", "annotations", RELEASE_NAME)
+    return _unless_refused(lambda: api.find(path, "look up the agent"), None)
+
+
+def _marked(api: Kubernetes, mark: str) -> tuple[Leftover, ...]:
+    return tuple(_unless_refused(lambda: marked(api, mark), [])) if mark else ()
 
 
 def _device_plugins(api: Kubernetes) -> tuple[DevicePluginFacts, ...]:

@@ -86,10 +86,11 @@ class Kubernetes:
         query = {"fieldManager": _FIELD_MANAGER, "force": "true"}
         return self._send("PATCH", path, action, manifest, "application/apply-patch+yaml", query)
 
-    def delete(self, path: str, action: str) -> None:
-        """Delete the object at ``path``, if it is there."""
+    def delete(self, path: str, action: str, *, uid: str = "") -> None:
+        """Delete the object at ``path``, if it is there; with ``uid`` no other of its name."""
+        only = {"preconditions": {"uid": uid}} if uid else None
         try:
-            self._send("DELETE", path, action)
+            self._send("DELETE", path, action, only)
         except OperationError as error:
             if error.kind is not ExitCode.NOT_FOUND:
                 raise

@@ -18,6 +18,7 @@ Nothing here fails a deployment: where neither is possible, the extension's own 
 
 from collections.abc import Callable, Mapping
 
+from contract.agent import NAMESPACE
 from contract.messages.namespace import KeptNamespace, NamespaceRequest
 from operations.clock import GIVE_UP_AFTER, say
 from operations.errors import ExitCode, OperationError
@@ -61,14 +62,19 @@ def release(request: NamespaceRequest, session: Session) -> KeptNamespace:
 
     def attempt() -> None:
         api = Kubernetes(session, request.cluster_id, admin=request.admin)
-        for path in reversed(list(_protection(request))):
-            api.delete(path, f"take the protection of the namespace {request.namespace} away")
+        remove_protection(api, request.namespace)
 
     problem = _attempted(attempt, f"the namespace {request.namespace} to be released", session)
     note = "" if problem is None else problem.sentence()
     if problem is not None and problem.kind is not ExitCode.NOT_FOUND:
         say(f"note: the protection of the namespace {request.namespace} stays: {note}")
     return KeptNamespace(namespace=request.namespace, protected=False, note=note)
+
+
+def remove_protection(api: Kubernetes, namespace: str = NAMESPACE) -> None:
+    """Take the protection of ``namespace`` away, as far as it is there."""
+    for path in reversed(_paths(namespace)):
+        api.delete(path, f"take the protection of the namespace {namespace} away")
 
 
 def _attempted(attempt: Callable[[], None], what: str, session: Session) -> OperationError | None:
@@ -101,7 +107,7 @@ def _mark(api: Kubernetes, namespace: str, release: str) -> None:
 
 def _protection(request: NamespaceRequest) -> dict[str, Mapping[str, object]]:
     """The policy and its binding, by their paths, in the order in which they are made."""
-    name = f"gpuobs-keep-{request.namespace}"
+    name = _protection_name(request.namespace)
     policy = {
         "apiVersion": _ADMISSION,
         "kind": "ValidatingAdmissionPolicy",
@@ -144,8 +150,16 @@ def _protection(request: NamespaceRequest) -> dict[str, Mapping[str, object]]:
             },
         },
     }
-    root = f"/apis/{_ADMISSION}"
-    return {
-        f"{root}/validatingadmissionpolicies/{name}": policy,
-        f"{root}/validatingadmissionpolicybindings/{name}": binding,
-    }
+    return dict(zip(_paths(request.namespace), (policy, binding), strict=True))
+
+
+def _protection_name(namespace: str) -> str:
+    return f"gpuobs-keep-{namespace}"
+
+
+def _paths(namespace: str) -> tuple[str, str]:
+    root, name = f"/apis/{_ADMISSION}", _protection_name(namespace)
+    return (
+        f"{root}/validatingadmissionpolicies/{name}",
+        f"{root}/validatingadmissionpolicybindings/{name}",
+    )

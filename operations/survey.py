@@ -390,7 +390,8 @@ class _Surveyor:
     def _inside(self, cluster_id: str) -> InsideFacts:
         from operations.inside import look_inside
 
-        return look_inside(self._session, cluster_id, admin=self._request.admin)
+        request = self._request
+        return look_inside(self._session, cluster_id, request.stack_mark, admin=request.admin)
 
     def _endpoints(self, grafana_id: str) -> tuple[EndpointFacts, ...]:
         try:

@@ -31,6 +31,8 @@ class Verb(StrEnum):
     """The verbs of ``python -m operations``; each reads one request and writes one JSON line."""
 
     SURVEY = "survey"
+    CLEAR_LEFTOVERS = "clear-leftovers"
+    REMOVE_LEFTOVERS = "remove-leftovers"
     KEEP_NAMESPACE = "keep-namespace"
     RELEASE_NAMESPACE = "release-namespace"
     RECORD_AGENT_SETTINGS = "record-agent-settings"

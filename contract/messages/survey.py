@@ -7,6 +7,7 @@ from pydantic import Field
 
 from contract.messages.base import Message
 from contract.messages.grafana import Owner
+from contract.messages.leftovers import Leftover
 
 DASHBOARD = "dashboard"
 """What the dashboard is called among the things on Grafana; the others are :class:`Source`."""
@@ -80,6 +81,8 @@ class SurveyRequest(Message):
     """Seconds to wait for a cluster or a Grafana that is in the middle of an operation."""
     look_inside: bool = False
     """Whether to ask the cluster's API server what is in it."""
+    stack_mark: str = ""
+    """What carries it there is this stack's."""
     admin: bool = False
     """Whether to ask it with the administrator's kubeconfig."""
     list_endpoints: bool = False
@@ -237,6 +240,10 @@ class InsideFacts(Message):
     device_plugins: tuple[DevicePluginFacts, ...] = ()
     gpu_operator: bool = False
     """Whether NVIDIA's GPU Operator is installed."""
+    marked: tuple[Leftover, ...] = ()
+    """What carries the mark of this stack."""
+    namespace_empty: bool = False
+    """Whether nothing of the agent or of Pyroscope is in the namespace."""
     policies: tuple[str, ...] = ()
     """Azure Policy's constraints that deny what the agent's pods need, in its namespace too."""
 

@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from contract.azure import NOT_REGISTERED, is_at_rest
 from contract.lines import line, register_provider
+from contract.messages.leftovers import Leftover
 from contract.messages.survey import (
     ClusterFacts,
     GrafanaFacts,
@@ -32,7 +33,7 @@ from infra.preflight.grafana import (
     check_grafana,
     check_workspace,
 )
-from infra.preflight.leftovers import check_leftovers
+from infra.preflight.leftovers import check_leftovers, own_leftovers
 from infra.preflight.on_grafana import check_on_grafana
 from infra.preflight.presence import check_complete, check_presence, check_tokens
 from infra.preflight.private_link import (
@@ -68,6 +69,8 @@ class Existing:
     stack makes, also whether the metrics add-on is on."""
     collects: bool
     """Whether this stack's own rule brings the cluster's metrics to the workspace."""
+    leftovers: tuple[Leftover, ...]
+    """What a killed run has left in the cluster, to be removed before its like is made."""
     warnings: tuple[str, ...]
     """Sentences on what works less well than it could."""
 
@@ -110,6 +113,7 @@ def evaluate(
         agent_version=installed_agent(settings, survey.extension),
         azure_monitor_metrics=_azure_monitor_metrics(settings, cluster),
         collects=collects,
+        leftovers=own_leftovers(settings, survey, deployed),
         warnings=warnings,
     )
 

@@ -17,11 +17,36 @@ from contract.azure import (
     group_id,
 )
 from contract.lines import delete_resource, in_cluster
+from contract.messages.leftovers import (
+    DAEMON_SETS,
+    NAMESPACE_PATH,
+    POD_MONITORS,
+    Leftover,
+)
 from contract.messages.survey import EndpointFacts, Presence, Survey, SurveyRequest
 from infra.deployed import Own
 from infra.faults import Fault
 from infra.preflight.finding import Finding, Place
 from infra.settings import Settings
+
+
+def own_leftovers(
+    settings: Settings, survey: Survey, deployed: Container[str]
+) -> tuple[Leftover, ...]:
+    """What a killed run of this stack has made in the cluster, without the engine's knowing.
+
+    A namespace with something in it is not removed: whose that is, only a person knows.
+    """
+    inside = survey.inside
+    stands_for = {DAEMON_SETS: Own.DEVICE_PLUGIN, POD_MONITORS: Own.POD_MONITOR}
+
+    def is_one(path: str) -> bool:
+        if path == NAMESPACE_PATH:
+            may_go = settings.cluster.create_namespace and inside.namespace_empty
+            return may_go and Own.NAMESPACE not in deployed
+        return stands_for[path.rpartition("/")[0]] not in deployed
+
+    return tuple(one for one in inside.marked if is_one(one.path))
 
 
 def check_leftovers(
@@ -117,6 +142,8 @@ def _namespace(
         or not survey.inside.namespace
         or Own.NAMESPACE in deployed
     ):
+        return
+    if any(one.path == NAMESPACE_PATH for one in own_leftovers(settings, survey, deployed)):
         return
     yield Fault(
         path=f"namespace {NAMESPACE} of cluster {cluster.name}",

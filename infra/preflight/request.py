@@ -51,7 +51,6 @@ def survey_request(
     asked_cluster = azure.cluster_id(
         cluster.placed_in(subscription), cluster.placed(own_group), cluster.named(names.cluster)
     )
-    # The cluster's own group holds what has no other place.
     own_subscription = subscription if group is not None else cluster.placed_in(subscription)
     request = SurveyRequest(
         subscription_id=settings.azure.subscription_id,
@@ -65,11 +64,11 @@ def survey_request(
             grafana.placed_in(subscription), grafana.placed(own_group), grafana.named(names.grafana)
         ),
         workspace_id=_workspace_id(subscription, workspace),
-        collection_rule_id=None
-        if workspace is None or workspace.existing is None or workspace.collect is Collect.NO
-        else azure.resource_id(
+        collection_rule_id=azure.resource_id(
             own_subscription, own_group, azure.DATA_COLLECTION_RULE, names.data_collection_rule
-        ),
+        )
+        if workspace and workspace.existing and workspace.collect is not Collect.NO
+        else None,
         list_assignments=bool(grafana.role_assignments),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
@@ -78,8 +77,8 @@ def survey_request(
         private_link_group=settings.pyroscope.private_link.resource_group,
         private_link_subnet=settings.pyroscope.private_link.subnet,
         private_endpoint_name=settings.grafana.private_endpoint.name or names.private_endpoint,
-        look_inside=cluster.existing is not None
-        and any(own not in deployed for own in _MAY_BE_IN_THE_WAY[settings.gpu_pool.enabled]),
+        look_inside=any(own not in deployed for own in _made_in_the_cluster(settings)),
+        stack_mark=names.request_message,
         admin=cluster.credentials is ClusterCredentials.ADMIN,
         list_endpoints=grafana.existing is not None and Own.PRIVATE_ENDPOINT not in deployed,
         only_own_endpoint="" if grafana.private_endpoint.name else names.private_endpoint,
@@ -103,9 +102,14 @@ def _workspace_id(subscription: str, workspace: AzureMonitorWorkspaceSettings | 
     )
 
 
-_IN_THE_CLUSTER = (Own.NAMESPACE, Own.EXTENSION, Own.RELEASE)
-_MAY_BE_IN_THE_WAY = {False: _IN_THE_CLUSTER, True: (*_IN_THE_CLUSTER, Own.GPU_POOL)}
-"""What to look for in the cluster, by whether there is a GPU pool of the stack's own."""
+def _made_in_the_cluster(settings: Settings) -> tuple[Own, ...]:
+    """What others may have made there as well, or a run of this stack that was killed."""
+    pool = settings.gpu_pool
+    return (
+        *(Own.NAMESPACE, Own.EXTENSION, Own.RELEASE),
+        *([Own.GPU_POOL] if pool.enabled else []),
+        *([Own.DEVICE_PLUGIN] if pool.enabled and pool.device_plugin else []),
+    )
 
 
 def needed_namespaces(settings: Settings) -> tuple[str, ...]:

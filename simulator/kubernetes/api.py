@@ -16,6 +16,7 @@ are added)::
     DELETE /api/v1/namespaces/<name>           200, then phase Terminating until it is empty
     POST|GET /apis/<group>/<version>/namespaces/<namespace>/<plural>
     GET|PUT|PATCH|DELETE .../<plural>/<name>   (core: /api/v1/namespaces/<namespace>/<plural>)
+                                               DELETE with preconditions.uid of another: 409
 
 PATCH with ``application/merge-patch+json`` changes what exists; with
 ``application/apply-patch+yaml`` (a JSON body) it creates or changes. The plurals served are in
@@ -224,7 +225,7 @@ class KubernetesService:
             case "PATCH":
                 return self._patch(request, objects, target)
             case "DELETE":
-                return self._delete(objects, target)
+                return self._delete(request, objects, target)
             case _:
                 raise _not_allowed()
 
@@ -328,8 +329,16 @@ class KubernetesService:
         merged = as_object(merge_patch(target.find(objects), change))
         return Response(200, self._store(objects, target, merged))
 
-    def _delete(self, objects: ClusterState, target: _Target) -> Response:
+    def _delete(self, request: Request, objects: ClusterState, target: _Target) -> Response:
         manifest = target.find(objects)
+        wanted = dig(request.json_object(), "preconditions", "uid")
+        if wanted not in (None, dig(manifest, "metadata", "uid")):
+            raise StatusError(
+                409,
+                "Conflict",
+                f'Operation cannot be fulfilled on {target.plural} "{target.name}": the UID in the '
+                f"precondition ({wanted}) does not match the UID in record",
+            )
         if target.kind.kind == "Namespace":
             if target.name in state.SYSTEM_NAMESPACES:
                 raise StatusError(

@@ -30,19 +30,20 @@ SOURCE = "local-pyroscope"
 DASHBOARD = "dashboard-dashboard"
 WAIT = "pyroscope-private-link-ready"
 PROTECTION = "inspektor-gadget-namespace-protection"
-CREATES = {PROTECTION, "inspektor-gadget-settings"}
+CREATES = {PROTECTION, "inspektor-gadget-settings", "cluster-leftovers"}
 """What this program adds to stacks of the recorded one. CHANGELOG says so as well."""
 RELEASE = "pyroscope-release"
 DEVICE_PLUGIN = "gpu-pool-device-plugin-daemon-set"
 UPDATES = {
     DASHBOARD: ("environment", "stdin"),
     WAIT: ("stdin",),
-    DEVICE_PLUGIN: ("spec",),
+    DEVICE_PLUGIN: ("metadata", "spec"),
     RELEASE: ("values",),
 }
 """What it updates in place, and which inputs differ: the dashboard, whose texts name pages of docs/
 that moved; the wait for the private link, which is told whose connection is the stack's own; the
-release of the device plugin; and Pyroscope's overrides, a ConfigMap that the server reads anew."""
+release of the device plugin, which gets the stack's mark; and Pyroscope's overrides, a ConfigMap
+that the server reads anew."""
 AFTER_A_REFRESH = {"sandbox": {"cluster-cluster": ("agentPoolProfiles",)}}
 """Besides, where a stack made its cluster: the request names the system pool alone, as it is, where
 the refresh brought in a list of all pools."""
@@ -147,11 +148,11 @@ def test_up_leaves_everything_as_the_older_program_made_it(upgrade: Upgrade, sta
     assert _updates(upgrade.up[stack]) == UPDATES
 
 
-def test_up_changes_nothing_in_azure_but_the_dashboards_and_the_device_plugin(
+def test_up_changes_nothing_in_azure_but_the_dashboards_the_device_plugin_and_the_overrides(
     upgrade: Upgrade,
 ) -> None:
     changed = {path.rsplit("/", 1)[-1] for path in upgrade.changed_by_up}
-    assert changed == {"dashboards", "objects"}
+    assert changed == {"dashboards", "objects", "releases"}
 
 
 def test_every_request_is_spelled_as_it_was_but_for_what_is_new_in_it(upgrade: Upgrade) -> None:

@@ -80,8 +80,12 @@ def test_addresses_become_an_action_group_and_without_any_none_is_made() -> None
 
 def test_pyroscopes_metrics_are_collected_by_the_add_ons_own_kind_where_it_is_on() -> None:
     assert deploy().of_type(POD_MONITOR) == []
-    monitor = deploy(collect_pyroscope=True).only(POD_MONITOR)
-    assert monitor.inputs["metadata"] == {"name": "pyroscope", "namespace": "gadget"}
+    monitor = deploy(collect_pyroscope=True, stack_mark="gpuobs gpuobs dev 1").only(POD_MONITOR)
+    assert monitor.inputs["metadata"] == {
+        "name": "pyroscope",
+        "namespace": "gadget",
+        "annotations": {"gpuobs/stack": "gpuobs gpuobs dev 1"},
+    }
     (endpoint,) = monitor.inputs["spec"]["podMetricsEndpoints"]
     assert (endpoint["port"], endpoint["path"]) == ("http2", "/metrics")
     assert monitor.inputs["spec"]["selector"]["matchLabels"]["app.kubernetes.io/name"] == (

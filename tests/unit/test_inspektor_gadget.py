@@ -27,6 +27,7 @@ ARGS = InspektorGadgetArgs(
     azure_monitor_metrics=True,
     settings={"inspektor-gadget.config.daemonLogLevel": "debug"},
     create_namespace=True,
+    stack_mark="gpuobs gpuobs dev 1",
     credentials=ClusterCredentials.USER,
 )
 PRESENT = PresentExtensionArgs(
@@ -116,7 +117,10 @@ def test_what_azure_added_is_ignored_until_something_of_ours_is_sent_and_then_se
 def test_the_namespace_is_this_stacks_only_if_it_makes_it() -> None:
     made = deploy()
     namespace = made.only(NAMESPACE)
-    assert namespace.inputs["metadata"] == {"name": "gadget"}
+    assert namespace.inputs["metadata"] == {
+        "name": "gadget",
+        "annotations": {"gpuobs/stack": "gpuobs gpuobs dev 1"},
+    }
     assert namespace.provider == "kubernetes"
     assert made.outputs["agent"]["namespace"] == "gadget"
     found = deploy(create_namespace=False)

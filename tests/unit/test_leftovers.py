@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from contract.messages.leftovers import Leftover
 from contract.messages.survey import (
     ClusterFacts,
     DevicePluginFacts,
@@ -76,6 +77,26 @@ def endpoint(name: str = "pyroscope-mpe", link: str = LINK) -> Survey:
         id=f"{GRAFANA_ID}/managedPrivateEndpoints/{name}", name=name, private_link_id=service
     )
     return with_facts(endpoints=(found,))
+
+
+MARKED = (
+    Leftover(path="/api/v1/namespaces/gadget", uid="1"),
+    Leftover(path="/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia", uid="2"),
+    Leftover(path="/apis/azmonitoring.coreos.com/v1/namespaces/gadget/podmonitors/p", uid="3"),
+)
+LEFT = inside(namespace=True, namespace_empty=True, marked=MARKED)
+
+
+def test_what_a_killed_run_has_made_is_cleared_away_and_not_in_the_way() -> None:
+    assert checked(LEFT).leftovers == MARKED
+    in_state = {Own.NAMESPACE, Own.DEVICE_PLUGIN, Own.POD_MONITOR}
+    assert checked(LEFT, deployed=in_state).leftovers == ()
+    assert checked(LEFT, deployed=EVERYTHING).leftovers == (), "where the state is not known"
+
+
+def test_a_marked_namespace_with_something_in_it_is_a_persons_to_judge() -> None:
+    (fault,) = faults(inside(namespace=True, marked=MARKED[:1]))
+    assert "exists already" in fault
 
 
 EXTENSION = InstalledExtension(

@@ -86,7 +86,8 @@ def request_of(recorded: Recorded, name: str) -> Mapping[str, Any]:
 
 
 def test_what_others_may_have_made_is_known_by_the_names_that_the_program_gives() -> None:
-    names = {*dev().names, *sandbox().names, *dev().reads}
+    alerting = dev(lambda config: config.update(alerts={"email": ["oncall@example.com"]}))
+    names = {*dev().names, *sandbox().names, *dev().reads, *alerting.names}
     assert {own.value for own in Own} <= names
 
 
@@ -424,7 +425,7 @@ def test_a_former_spelling_is_a_warning_that_names_the_new_one(
 def test_no_command_holds_anything_of_one_machine_or_anything_that_expires() -> None:
     for recorded in (dev(), sandbox()):
         commands = recorded.of_type("command:local:Command")
-        assert len(commands) == 8
+        assert len(commands) == 9
         for command in commands:
             text = json.dumps(dict(command.inputs))
             assert command.inputs["create"].startswith("sh operations/run ")
