@@ -15,6 +15,7 @@ from components.cluster_credentials import kubeconfig_of
 from components.cluster_leftovers import LeftoversArgs, without_leftovers
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
+from components.stated import stated
 from components.system_pool import SystemPoolArgs, first_profile, present_profiles
 from contract.choices import ClusterCredentials
 
@@ -144,6 +145,13 @@ class AksCluster(pulumi.ComponentResource):
     def created(self) -> pulumi.Resource | None:
         """The cluster where this stack creates it: what lives inside is deleted along with it."""
         return self._created
+
+    @property
+    def issuer_url(self) -> pulumi.Output[str] | None:
+        """Of the OIDC issuer that vouches for pods' service accounts; None for an existing one."""
+        if self._created is None:
+            return None
+        return self._created.oidc_issuer_profile.apply(stated("issuer_url"))
 
 
 def _managed_cluster(

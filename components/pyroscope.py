@@ -7,7 +7,7 @@ Who connects to it is :mod:`components.grafana_private_endpoint`'s.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pulumi
@@ -21,6 +21,7 @@ from components.options import FAILED_BEFORE, deleted_with
 from components.private_link import PrivateLinkArgs
 from components.private_link_operations import known_with
 from components.pyroscope_disk import DiskArgs, grow_claim
+from components.pyroscope_storage import KeepingArgs, watch_start
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
 from contract.images import SERVER
 
@@ -28,6 +29,9 @@ RELEASE_NAME = PYROSCOPE_SERVICE
 """The chart gives its Service the name of the release."""
 RELEASE_TIMEOUT_SECONDS = 900
 """Image, disk, load balancer, Private Link Service: Helm's 300 s are too short for a new node."""
+BLOB_TIMEOUT_SECONDS = 1800
+"""With Blob: a new role takes up to 10 minutes to reach Storage (Azure RBAC's documentation); until
+then the server stops at its start, and Kubernetes waits up to 5 before it starts it again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +62,8 @@ class PyroscopeArgs:
     private_link: PrivateLinkArgs
     disk: DiskArgs | None = None
     """None: profiles are kept in the pod, and gone when it restarts."""
+    keeping: KeepingArgs = field(default_factory=KeepingArgs)
+    """How they are kept on the disk, and whether in Blob as well."""
     resources: Mapping[str, Any] | None = None
     node_selector: Mapping[str, str] | None = None
     tolerations: Sequence[Mapping[str, Any]] | None = None
@@ -93,6 +99,12 @@ class Pyroscope(pulumi.ComponentResource):
             pulumi.ResourceOptions(parent=self, deleted_with=cluster),
         )
         release = _release(self, name, args, guard, cluster)
+        if (blob := args.keeping.blob) is not None and blob.watch is not None:
+            # Beside the release, not after it: Helm's wait ends without a reason.
+            beside = pulumi.ResourceOptions(parent=self, depends_on=[guard])
+            watch_start(
+                f"{name}-start", blob, blob.watch, args.namespace, f"{RELEASE_NAME}-0", beside
+            )
         grow_claim(self, f"{name}-disk", args.namespace, args.disk, release, cluster)
         ready = private_link_operations.ready(
             f"{name}-private-link-ready",
@@ -140,7 +152,7 @@ def _release(
         values=values,
         # Before 4.30 the provider leaves nulls out unless it is told not to.
         allow_null_values=pyroscope_values.holds_null(values) or None,
-        timeout=RELEASE_TIMEOUT_SECONDS,
+        timeout=BLOB_TIMEOUT_SECONDS if args.keeping.blob else RELEASE_TIMEOUT_SECONDS,
         # Helm waits for the pod and for the load balancer's address; without, nobody would say what
         # is wrong with them. Not atomic: a failed release stays to be looked at until the next
         # `up`.
@@ -174,7 +186,11 @@ def _values(args: PyroscopeArgs) -> dict[str, object]:
         tolerations=args.tolerations,
         affinity=args.affinity,
         disk=args.disk,
+        keeping=args.keeping,
     )
     return pyroscope_values.merged(
-        args.values or {}, owned, image_repository=args.image_repository or SERVER
+        args.values or {},
+        owned,
+        image_repository=args.image_repository or SERVER,
+        lookback=args.keeping.lookback,
     )

@@ -10,11 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from components.pyroscope_disk import DiskArgs
+from components.pyroscope_storage import KeepingArgs, storage_values
 from contract.agent import LONGEST_RANGE_DAYS, PYROSCOPE_PORT
 from contract.images import SERVER
-
-DATA_DIRECTORY = "/data"
-"""The chart's volume, writable for the server's user."""
 
 
 def default_values(image_repository: str) -> dict[str, object]:
@@ -41,9 +39,10 @@ RANGE_LIMITS: Final = {
 names after ``querier.``."""
 
 
-def range_limits(extra: Mapping[str, object]) -> dict[str, object]:
+def range_limits(extra: Mapping[str, object], lookback: str | None = None) -> dict[str, object]:
     """Queries as long as Azure Monitor's, where a stack file's values do not say otherwise.
 
+    ``lookback`` is how far back any goes where profiles are kept for that long.
     A server comes with 24 hours at once and, silently, 7 days back: a process that runs for longer
     could not be shown from its start. They are a tenant's overrides, which the server reads anew
     every ten seconds, and not its configuration, whose change starts it again.
@@ -53,8 +52,10 @@ def range_limits(extra: Mapping[str, object]) -> dict[str, object]:
         found = _at(extra, ("pyroscope", *path))
         said |= set(cast("Mapping[str, object]", found)) if isinstance(found, Mapping) else set()
     text = str(_at(extra, ("pyroscope", "config")) or "")
+    longest = f"{LONGEST_RANGE_DAYS}d"
+    wanted = {"max_query_length": longest, "max_query_lookback": lookback or longest}
     limits = {
-        key: f"{LONGEST_RANGE_DAYS}d"
+        key: wanted[key]
         for key, flag in RANGE_LIMITS.items()
         if key not in said and f"querier.{flag}" not in said and key not in text
     }
@@ -70,6 +71,7 @@ def owned_values(
     tolerations: Sequence[Mapping[str, object]] | None = None,
     affinity: Mapping[str, object] | None = None,
     disk: DiskArgs | None = None,
+    keeping: KeepingArgs | None = None,
 ) -> dict[str, object]:
     """What the product decides; with ``disk`` profiles are kept on it, else in the pod."""
     scheduling = {
@@ -85,24 +87,7 @@ def owned_values(
         "structuredConfig": {"self_profiling": {"disable_push": True}},
         **{key: value for key, value in scheduling.items() if value},
     }
-    if disk is not None:
-        persistence: dict[str, object] = {
-            "enabled": True,
-            "size": disk.size,
-            "accessModes": ["ReadWriteOnce"],
-        }
-        if disk.storage_class_name is not None:
-            persistence["storageClassName"] = disk.storage_class_name
-        pyroscope["persistence"] = persistence
-        pyroscope["structuredConfig"] = {
-            "self_profiling": {"disable_push": True},
-            # The backend's default directory lies beside the volume and cannot be made by the
-            # server.
-            "storage": {
-                "backend": "filesystem",
-                "filesystem": {"dir": f"{DATA_DIRECTORY}/shared"},
-            },
-        }
+    pyroscope = deep_merge(pyroscope, storage_values(disk, keeping or KeepingArgs()))
     return {"pyroscope": pyroscope, "alloy": {"enabled": False}, "minio": {"enabled": False}}
 
 
@@ -117,10 +102,14 @@ not take that for a number and stops."""
 
 
 def merged(
-    extra: Mapping[str, object], owned: Mapping[str, object], *, image_repository: str = SERVER
+    extra: Mapping[str, object],
+    owned: Mapping[str, object],
+    *,
+    image_repository: str = SERVER,
+    lookback: str | None = None,
 ) -> dict[str, object]:
     """Defaults, then ``extra``, then ``owned``, merged deeply; what must be a text is one."""
-    defaults = deep_merge(default_values(image_repository), range_limits(extra))
+    defaults = deep_merge(default_values(image_repository), range_limits(extra, lookback))
     values = deep_merge(deep_merge(defaults, extra), owned)
     for path in _TEXTS:
         found = _at(values, path)

@@ -46,6 +46,13 @@ ACTION_GROUP_API = "2023-01-01"
 EXTENSION = "Microsoft.KubernetesConfiguration/extensions"
 EXTENSION_API = "2023-05-01"
 
+STORAGE_ACCOUNT = "Microsoft.Storage/storageAccounts"
+STORAGE_API = "2024-01-01"
+STACK_TAG = "gpuobs-stack"
+"""Tag of a storage account with the stack that made it, which finds it by that again."""
+
+USER_ASSIGNED_IDENTITY = "Microsoft.ManagedIdentity/userAssignedIdentities"
+
 ROLE_ASSIGNMENT = "Microsoft.Authorization/roleAssignments"
 ROLE_DEFINITION = "Microsoft.Authorization/roleDefinitions"
 PERMISSIONS = "Microsoft.Authorization/permissions"
@@ -90,6 +97,7 @@ class Role(StrEnum):
     GRAFANA_VIEWER = "60921a7e-fef1-4a43-9b16-a26c52ad4769"
     MONITORING_DATA_READER = "b0d8363b-8ddd-447d-831f-62ca05bff136"
     NETWORK_CONTRIBUTOR = "4d97b98b-1d4f-4787-a291-c67834d212e7"
+    STORAGE_BLOB_DATA_CONTRIBUTOR = "ba92f5b4-2d11-453d-a403-e96b0029c9fe"
 
     @property
     def role_name(self) -> str:
@@ -161,6 +169,16 @@ def grafana_id(subscription_id: str, resource_group: str, name: str) -> str:
 def private_link_service_id(subscription_id: str, resource_group: str, name: str) -> str:
     """Id of a Private Link Service."""
     return resource_id(subscription_id, resource_group, PRIVATE_LINK_SERVICE, name)
+
+
+def storage_account_id(subscription_id: str, resource_group: str, name: str) -> str:
+    """Id of a storage account."""
+    return resource_id(subscription_id, resource_group, STORAGE_ACCOUNT, name)
+
+
+def container_id(account_id: str, name: str) -> str:
+    """Id of a blob container of the storage account ``account_id``."""
+    return f"{account_id}/blobServices/default/containers/{name}"
 
 
 MANAGED_ENDPOINTS = "managedPrivateEndpoints"

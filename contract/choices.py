@@ -67,3 +67,19 @@ class GrafanaRole(StrEnum):
     ADMIN = "Admin"
     EDITOR = "Editor"
     VIEWER = "Viewer"
+
+
+class OnDestroy(StrEnum):
+    """What `pulumi destroy` does with a storage account that the stack made."""
+
+    KEEP = "keep"
+    DELETE = "delete"
+
+
+class Redundancy(StrEnum):
+    """How Azure Storage copies what is in an account."""
+
+    LRS = "LRS"
+    ZRS = "ZRS"
+    GRS = "GRS"
+    GZRS = "GZRS"

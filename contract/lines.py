@@ -45,6 +45,25 @@ def assign_role(*, role: str, assignee: str, kind: str, scope: str) -> str:
     return line("az", "role", "assignment", "create", "--role", role, *principal, "--scope", scope)
 
 
+def delete_storage_account(account_id: str) -> str:
+    """The line that deletes a storage account and all that is in it."""
+    return line("az", "storage", "account", "delete", *named(account_id), "--yes")
+
+
+def make_container(account_id: str, name: str) -> str:
+    """The line that makes a blob container; it asks Resource Manager, not the account."""
+    _, _, subscription, _, group, *_, account = account_id.split("/")
+    place = (
+        "--storage-account",
+        account,
+        "--resource-group",
+        group,
+        "--subscription",
+        subscription,
+    )
+    return line("az", "storage", "container-rm", "create", "--name", name, *place)
+
+
 def register_provider(namespace: str, subscription: str) -> str:
     """The line that registers a resource provider, and waits until it is."""
     words = ("--namespace", namespace, "--subscription", subscription, "--wait")

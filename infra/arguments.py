@@ -51,6 +51,7 @@ from components.managed_prometheus import (
 from components.present_extension import PresentExtensionArgs
 from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
+from components.pyroscope_storage import BlobArgs, KeepingArgs
 from components.system_pool import SystemPoolArgs
 from contract.agent import PYROSCOPE_PORT
 from contract.images import CHART, DEVICE_PLUGIN, SERVER, mirrored
@@ -232,9 +233,9 @@ def _present_extension(stack: Stack) -> PresentExtensionArgs | None:
     )
 
 
-def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
-    """The profiles' store."""
-    settings = stack.settings.pyroscope
+def pyroscope(stack: Stack, gadget: InspektorGadget, blob: BlobArgs | None) -> PyroscopeArgs:
+    """The profiles' store; ``blob`` is where they outlive its disk."""
+    settings, storage = stack.settings.pyroscope, stack.settings.pyroscope.storage
     link = settings.private_link
     wanted: dict[str, Any] = {field: getattr(link, field) or None for field in ANNOTATIONS}
     return PyroscopeArgs(
@@ -255,6 +256,12 @@ def pyroscope(stack: Stack, gadget: InspektorGadget) -> PyroscopeArgs:
             **wanted,
         ),
         disk=stack.disk,
+        keeping=KeepingArgs(
+            blob=blob,
+            retention=storage.retention_period,
+            lookback=storage.lookback,
+            block_minutes=storage.block_minutes,
+        ),
         resources=settings.resources or None,
         node_selector=settings.node_selector or None,
         tolerations=settings.tolerations or None,

@@ -24,6 +24,8 @@ class Own(StrEnum):
     POD_MONITOR = "alerts-pod-monitor"
     RELEASE_GUARD = "pyroscope-private-link-guard"
     RELEASE = "pyroscope-release"
+    STORAGE_ACCOUNT = "profile-storage-account"
+    STORAGE_ROLE = "profile-storage-role"
     COLLECTION_RULE = "prometheus-rule"
     PRIVATE_ENDPOINT = "private-endpoint-endpoint"
     APPROVAL = "private-endpoint-approval"

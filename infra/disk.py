@@ -10,18 +10,21 @@ from contract.agent import NAMESPACE
 from contract.lines import in_cluster
 from infra.deployed import Deployed, Own
 from infra.faults import ConfigurationError, Fault, shown
-from infra.settings import Disk, gibibytes
+from infra.settings import Disk, StorageSettings, gibibytes
 
 _GROWN = "pyroscope-disk"
 """The resource that asks for more; there only where a disk has grown."""
 
 
-def planned_disk(wanted: Disk | None, deployed: Deployed) -> DiskArgs | None:
+def planned_disk(storage: StorageSettings, deployed: Deployed) -> DiskArgs | None:
     """The disk as the component is told of it: as it was made, and the size it shall grow to.
+
+    One that only Blob asks for is kept as it is, where there is one.
 
     Raises:
         ConfigurationError: it would have to shrink.
     """
+    wanted = storage.planned_disk
     if wanted is None:
         return None
     release = deployed.outputs_of(Own.RELEASE)
@@ -31,6 +34,8 @@ def planned_disk(wanted: Disk | None, deployed: Deployed) -> DiskArgs | None:
     first, kept_class = made.text("size"), made.text("storageClassName") or None
     grown = deployed.outputs_of(_GROWN).text("spec", "resources", "requests", "storage")
     now = grown or first
+    if storage.disk is None:
+        wanted = Disk(size=now, storage_class_name=kept_class)
     if gibibytes(wanted.size) < gibibytes(now):
         raise ConfigurationError([_shrinks(wanted, now)])
     if wanted.storage_class_name != kept_class:

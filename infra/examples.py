@@ -44,6 +44,21 @@ gpuobs:pyroscope:
 """,
     ),
     (
+        "Profiles that last: in Azure Blob Storage, for 90 days",
+        """\
+gpuobs:pyroscope:
+  storage: { blob: {}, retention: 90d, lossWindow: 40m }
+""",
+    ),
+    (
+        "A container of your own for them",
+        """\
+gpuobs:pyroscope:
+  storage:
+    blob: { existing: { account: profiles1, resourceGroup: rg-shared, container: profiles } }
+""",
+    ),
+    (
         "A cluster that reaches no public registry but Microsoft's "
         "([what to mirror](operating.md#images-from-a-registry-of-your-own))",
         """\

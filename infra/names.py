@@ -47,6 +47,10 @@ class Names:
     """Prometheus rule group of the alerts: at most 80 letters, digits, hyphens."""
     action_group: str
     """Action group of the alerts' e-mails: at most 80 letters, digits, hyphens."""
+    storage_account: str
+    """Storage account of the profiles: 3 to 24 letters and digits, unique in all of Azure."""
+    identity: str
+    """Pyroscope's identity: 3 to 128 letters, digits, ``-_``."""
     dns_prefix: str
     """Prefix of the API server's host name: at most 54 letters, digits, hyphens."""
     request_message: str
@@ -56,10 +60,11 @@ class Names:
 def names_for(project: str, stack: str, subscription_id: str = "") -> Names:
     """The default names of ``stack`` in ``project``.
 
-    The names depend on the two alone, except Grafana's: Azure keeps that one unique over all
-    customers, so ``subscription_id`` goes into its digest.
+    The names depend on the two alone, except Grafana's and the storage account's: Azure keeps those
+    unique over all customers, so ``subscription_id`` goes into their digest.
     """
     digest = _digest(project, stack)
+    in_azure = _digest(project, stack, subscription_id.lower())
 
     def named(role: str, limit: int, digest: str = digest) -> str:
         room = limit - len(role) - len(digest) - 2
@@ -73,13 +78,15 @@ def names_for(project: str, stack: str, subscription_id: str = "") -> Names:
         dashboard=named("gpuobs", 40),
         folder_uid=named("folder", 40),
         cluster=named("aks", 40),
-        grafana=named("g", 23, _digest(project, stack, subscription_id.lower())),
+        grafana=named("g", 23, in_azure),
         workspace=named("amw", 63),
         data_collection_endpoint=named("dce", 44),
         configuration_endpoint=named("dce-config", 44),
         data_collection_rule=named("dcr", 64),
         rule_group=named("alerts", 80),
         action_group=named("alerts", 80),
+        storage_account=named("gpuobs", 26, in_azure).replace("-", ""),
+        identity=named("pyroscope", 80),
         dns_prefix=named("gpuobs", 54),
         request_message=" ".join(
             (REQUEST_MARK, _slug(project, 50) or "project", _slug(stack, 60) or "stack", digest)

@@ -16,7 +16,7 @@ RECORDED = (
 )
 EPHEMERAL = (
     "Profiles are kept in Pyroscope's pod and are gone when it restarts; "
-    "gpuobs:pyroscope.storage.disk keeps them."
+    "gpuobs:pyroscope.storage keeps them: on a disk, or in Azure Blob Storage."
 )
 NO_METRICS = "Without gpuobs:prometheus there are no metrics, and no panels that need them."
 SIGNAL = "Does data arrive? python -m gpuobs check --stack {stack} --wait 300"
@@ -28,7 +28,7 @@ def notes(settings: Settings, stack: str) -> list[str]:
     has_metrics = prometheus.azure_monitor_workspace is not None or prometheus.url is not None
     return [
         *RECORDED,
-        *([] if settings.pyroscope.storage.disk else [EPHEMERAL]),
+        *([] if settings.pyroscope.storage.planned_disk else [EPHEMERAL]),
         *([] if has_metrics else [NO_METRICS]),
         SIGNAL.format(stack=stack),
     ]

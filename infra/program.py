@@ -17,6 +17,8 @@ from components.grafana_workspace import GrafanaWorkspace
 from components.inspektor_gadget import InspektorGadget
 from components.managed_prometheus import ManagedPrometheus
 from components.pyroscope import Pyroscope
+from components.pyroscope_storage import BlobArgs, WatchArgs
+from contract.choices import ClusterCredentials
 from contract.messages.signal import SignalRequest
 from infra import arguments, observation
 from infra.faults import Fault
@@ -54,7 +56,7 @@ def register(stack: Stack, operations: Operations) -> None:
     # 2. The profiles' store, behind a Private Link Service.
     pyroscope = Pyroscope(
         "pyroscope",
-        arguments.pyroscope(stack, gadget),
+        arguments.pyroscope(stack, gadget, _profile_storage(stack, group, cluster)),
         stack.options(cluster.provider, depends_on=[gadget], deleted_with=cluster.created),
     )
 
@@ -125,6 +127,32 @@ def _prometheus(
         return None
     args = arguments.prometheus(stack, workspace, group, cluster)
     return ManagedPrometheus("prometheus", args, stack.options(subscription=stack.own_subscription))
+
+
+def _profile_storage(
+    stack: Stack, group: pulumi.Input[str], cluster: AksCluster
+) -> BlobArgs | None:
+    account_id = stack.request.storage_account_id
+    if account_id is None:
+        return None
+    # Imported where profiles are kept in Blob: the SDK's modules take their time.
+    from components.profile_storage import ProfileStorage
+    from infra import profile_storage
+
+    storage = ProfileStorage(
+        "profile-storage",
+        profile_storage.arguments(stack, group, cluster, account_id),
+        stack.options(subscription=stack.own_subscription),
+    )
+    return BlobArgs(
+        account_name=storage.account_name,
+        container_name=storage.container_name,
+        client_id=storage.client_id,
+        watch=WatchArgs(
+            cluster_id=cluster.id,
+            admin=stack.settings.cluster.credentials is ClusterCredentials.ADMIN,
+        ),
+    )
 
 
 def _check_new_agent(stack: Stack, gadget: InspektorGadget) -> None:

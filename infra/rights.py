@@ -30,6 +30,7 @@ class On(StrEnum):
     CLUSTER = "the cluster"
     NODE_GROUP = "the cluster's node resource group"
     GRAFANA = "the Grafana workspace"
+    STORAGE = "the storage account for profiles (its resource group, where the stack makes it)"
     WORKSPACE = "the Azure Monitor workspace"
     SUBSCRIPTION = "the subscription"
 
@@ -109,6 +110,18 @@ def _assigns(settings: Settings) -> bool:
 
 def _assigns_on_grafana(settings: Settings) -> bool:
     return _has_existing_grafana(settings) and bool(settings.grafana.role_assignments)
+
+
+def _in_blob(settings: Settings) -> bool:
+    return settings.pyroscope.storage.blob is not None and _uses_own_group(settings)
+
+
+def _in_others_blob(settings: Settings) -> bool:
+    """Whether the account is in a group that exists: of its own, or of the stack's other things."""
+    blob = settings.pyroscope.storage.blob
+    return blob is not None and (
+        blob.existing is not None or blob.resource_group is not None or _uses_own_group(settings)
+    )
 
 
 RIGHTS: Final = (
@@ -192,6 +205,32 @@ RIGHTS: Final = (
     ),
     Right(
         role="Contributor",
+        on=On.OWN_GROUP,
+        purpose="Pyroscope's identity, only with `pyroscope.storage.blob`",
+        actions=(f"{azure.USER_ASSIGNED_IDENTITY}/write",),
+        needed=_in_blob,
+        makes=(Own.STORAGE_ROLE,),
+    ),
+    Right(
+        role="Contributor",
+        on=On.STORAGE,
+        purpose="a storage account that the stack creates",
+        actions=(f"{azure.STORAGE_ACCOUNT}/write",),
+        needed=lambda settings: (
+            settings.pyroscope.storage.makes_account and _in_others_blob(settings)
+        ),
+        makes=(Own.STORAGE_ACCOUNT,),
+    ),
+    Right(
+        role="Role Based Access Control Administrator",
+        on=On.STORAGE,
+        purpose="the role of Pyroscope's identity on the container; Owner includes it",
+        actions=(f"{azure.ROLE_ASSIGNMENT}/write",),
+        needed=_in_others_blob,
+        makes=(Own.STORAGE_ROLE,),
+    ),
+    Right(
+        role="Contributor",
         on=On.GRAFANA,
         purpose="the managed private endpoint",
         actions=(f"{azure.GRAFANA}/{azure.MANAGED_ENDPOINTS}/write",),
@@ -259,6 +298,7 @@ def wanted_rights(
     scopes = {
         On.CLUSTER: request.cluster_id or "",
         On.GRAFANA: request.grafana_id or "",
+        On.STORAGE: _storage_scope(settings, request.storage_account_id or ""),
         On.OWN_GROUP: group_id,
         On.SUBSCRIPTION: "/".join(group_id.split("/")[:3]),
     }
@@ -272,6 +312,13 @@ def wanted_rights(
         for number, right in enumerate(RIGHTS)
         if (right.actions or right.data_actions) and right.needed(settings)
     )
+
+
+def _storage_scope(settings: Settings, account_id: str) -> str:
+    """The account, or the group that it is made in."""
+    if settings.pyroscope.storage.makes_account:
+        return account_id.partition("/providers/")[0]
+    return account_id
 
 
 # --- the README ---------------------------------------------------------------------------------

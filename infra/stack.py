@@ -270,7 +270,7 @@ def load_stack(operations: Operations) -> Stack:
         on_grafana=on_grafana,
         survey=found,
         local_chart=chart,
-        disk=planned_disk(settings.pyroscope.storage.disk, own),
+        disk=planned_disk(settings.pyroscope.storage, own),
         azure=azure,
         azure_elsewhere=_providers_elsewhere(settings, existing.subscription_id),
     )

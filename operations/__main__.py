@@ -22,6 +22,7 @@ from contract.messages.leftovers import LeftoversRequest
 from contract.messages.namespace import NamespaceRequest
 from contract.messages.private_link import ApprovalRequest, PrivateLinkRequest
 from contract.messages.signal import SignalRequest
+from contract.messages.storage import KeptStorage, KeptStorageRequest, StorageStartRequest
 from contract.messages.survey import SurveyRequest
 from operations.errors import ExitCode, OperationError, explained
 from operations.session import Session
@@ -107,6 +108,23 @@ def _restart_agent(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.agent import restart
 
     return _Answer(restart(_request(options, session, AgentRequest), session).to_json())
+
+
+def _hold_profile_storage(options: argparse.Namespace, session: Session) -> _Answer:
+    request = _request(options, session, KeptStorageRequest)
+    return _Answer(KeptStorage(account_id=request.account_id).to_json())
+
+
+def _leave_profile_storage(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.profile_storage import leave
+
+    return _Answer(leave(_request(options, session, KeptStorageRequest)).to_json())
+
+
+def _await_profile_storage(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.profile_storage import await_start
+
+    return _Answer(await_start(_request(options, session, StorageStartRequest), session).to_json())
 
 
 def _hold_private_link(options: argparse.Namespace, session: Session) -> _Answer:
@@ -209,6 +227,10 @@ _AGENT_EXAMPLE = (
     f""""namespace": "{agent.NAMESPACE}", "daemonSet": "{agent.AGENT_DAEMON_SET}"}}' """
     """| sh operations/run """
 )
+_STORAGE_EXAMPLE = (
+    """echo '{"accountId": "<ARM id of the storage account>", "container": "<container>"}' """
+    """| sh operations/run """
+)
 _SOURCE_EXAMPLE = f"""sh operations/run {{verb}} --request source.json
 
 with source.json:
@@ -266,6 +288,26 @@ _COMMANDS = {
         "restart the agent's pods, which read their settings when they start",
         _AGENT_EXAMPLE + "restart-agent",
         _restart_agent,
+        deadline_option="--deadline",
+    ),
+    Verb.HOLD_PROFILE_STORAGE: _Command(
+        "print the id of a storage account that stays (the create command of what names it later)",
+        _STORAGE_EXAMPLE + "hold-profile-storage",
+        _hold_profile_storage,
+    ),
+    Verb.LEAVE_PROFILE_STORAGE: _Command(
+        "name the storage account that stays, and the line that deletes it",
+        _STORAGE_EXAMPLE + "leave-profile-storage",
+        _leave_profile_storage,
+    ),
+    Verb.AWAIT_PROFILE_STORAGE: _Command(
+        "watch Pyroscope sign in to Blob Storage; name what keeps it out",
+        """echo '{"clusterId": "<ARM id of the cluster>", """
+        f""""namespace": "{agent.NAMESPACE}", "pod": "{agent.PYROSCOPE_SERVICE}-0", """
+        """"account": "<storage account>", "container": "<container>", """
+        """"clientId": "<client id of its identity>"}' """
+        "| sh operations/run await-profile-storage",
+        _await_profile_storage,
         deadline_option="--deadline",
     ),
     Verb.HOLD_PRIVATE_LINK: _Command(

@@ -68,6 +68,10 @@ class Kubernetes:
         """The object at ``path``; raises NOT_FOUND, FORBIDDEN, UNREACHABLE, ..."""
         return self._send("GET", path, action, query=query)
 
+    def text(self, path: str, action: str, **query: str) -> str:
+        """The plain text at ``path``: a log."""
+        return self._respond("GET", path, action, query=query).text
+
     def find(self, path: str, action: str) -> Document | None:
         """The object at ``path``; None where there is none."""
         try:
@@ -104,6 +108,27 @@ class Kubernetes:
         content_type: str = "application/json",
         query: Mapping[str, str] | None = None,
     ) -> Document:
+        response = self._respond(method, path, action, body, content_type, query)
+        found = Document.parse(response.content)
+        if not found:
+            raise OperationError(
+                ExitCode.UNREACHABLE,
+                f"Could not {action}: what answered is not the API server of {self._name}.",
+                why="the answer is not a JSON object",
+                fix=CHECK_NETWORK,
+                transient=True,
+            )
+        return found
+
+    def _respond(
+        self,
+        method: str,
+        path: str,
+        action: str,
+        body: Mapping[str, object] | None = None,
+        content_type: str = "application/json",
+        query: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
         try:
             response = self._client.request(
                 method,
@@ -124,16 +149,7 @@ class Kubernetes:
             ) from error
         if not response.is_success:
             raise self._refused(response, action)
-        found = Document.parse(response.content)
-        if not found:
-            raise OperationError(
-                ExitCode.UNREACHABLE,
-                f"Could not {action}: what answered is not the API server of {self._name}.",
-                why="the answer is not a JSON object",
-                fix=CHECK_NETWORK,
-                transient=True,
-            )
-        return found
+        return response
 
     def _refused(self, response: httpx.Response, action: str) -> OperationError:
         status = response.status_code

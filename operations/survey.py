@@ -32,13 +32,14 @@ from contract.messages.survey import (
     PrivateLinkFacts,
     RightFacts,
     RoleFacts,
+    StorageFacts,
     SubnetFacts,
     Survey,
     SurveyRequest,
     WantedRight,
     WorkspaceFacts,
 )
-from operations import link_survey
+from operations import link_survey, storage_survey
 from operations.azure import not_understood, parse_id, presence_of
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
 from operations.errors import ExitCode, OperationError, in_short
@@ -174,7 +175,7 @@ class _Surveyor:
         # Two lookups need what others found.
         cluster_facts = _result(cluster, ClusterFacts(presence=Presence.NOT_ASKED))
         may_approve = self._start(self._may_approve, cluster_facts.node_resource_group or None)
-        link = self._link_facts(cluster_facts)
+        link, storage = self._link_facts(cluster_facts), self._storage_facts()
         grafana_facts = _result(grafana, GrafanaFacts(presence=Presence.NOT_ASKED))
         in_the_way = self._start_looking_in_the_way(cluster_facts, grafana_facts)
         readers = self._start(
@@ -212,7 +213,7 @@ class _Surveyor:
             quota_limit=quota_facts.limit,
             quota_used=quota_facts.used,
             cores_per_node=quota_facts.cores,
-        ).model_copy(update={**link(), **in_the_way()})
+        ).model_copy(update={**link(), **storage(), **in_the_way()})
 
     def _start_looking_in_the_way(
         self, cluster: ClusterFacts, grafana: GrafanaFacts
@@ -310,6 +311,10 @@ class _Surveyor:
                 "networkProfile", "loadBalancerProfile", "backendPoolType"
             ),
             sku=found.text("sku", "name"),
+            issuer_url=properties.text("oidcIssuerProfile", "issuerURL")
+            if properties.flag("oidcIssuerProfile", "enabled")
+            else "",
+            workload_identity=properties.flag("securityProfile", "workloadIdentity", "enabled"),
             provisions_nodes=properties.text("nodeProvisioningProfile", "mode") == "Auto",
             untainted_pools=tuple(pool.text("name") for pool in pools if _is_untainted(pool)),
             pools=tuple(map(_pool_facts, pools)),
@@ -568,6 +573,13 @@ class _Surveyor:
             "link_subnet": _result(subnet, SubnetFacts(presence=Presence.NOT_ASKED)),
             "private_endpoint": _result(endpoint, Presence.NOT_ASKED),
         }
+
+    def _storage_facts(self) -> Callable[[], dict[str, object]]:
+        """Begin to look for Blob Storage; the field of a survey that it answers."""
+        request = self._request
+        looked_for = partial(storage_survey.storage, self._get, request.storage_container)
+        found = self._start(looked_for, request.storage_account_id)
+        return lambda: {"storage": _result(found, StorageFacts(presence=Presence.NOT_ASKED))}
 
     def _assigned(self, scope: str) -> tuple[RoleFacts, ...]:
         """The roles that are assigned at ``scope`` itself; none where they cannot be read."""

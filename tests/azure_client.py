@@ -31,6 +31,8 @@ VERSIONS = {
     "microsoft.monitor": "2023-04-03",
     "microsoft.insights": "2022-06-01",
     "microsoft.authorization": "2022-04-01",
+    "microsoft.managedidentity": "2023-01-31",
+    "microsoft.storage": "2024-01-01",
 }
 """API versions by resource provider; the rest is asked with that of resource groups."""
 

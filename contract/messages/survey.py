@@ -101,6 +101,12 @@ class SurveyRequest(Message):
     """Whether to list the roles that are assigned on the Grafana workspace."""
     rights: tuple[WantedRight, ...] = ()
     """What the caller needs to be allowed."""
+    storage_account_id: str | None = None
+    """Storage account of the profiles, also where this stack makes it."""
+    storage_container: str = ""
+    """The container in it."""
+    storage_mark: str = ""
+    """What the stack's own account is marked with."""
     on_grafana: WantedOnGrafana | None = None
     """What of it would meet others' objects on ``grafana_id``, once that is there."""
 
@@ -172,6 +178,10 @@ class ClusterFacts(Message):
     """``nodeIPConfiguration``, ``nodeIP``, or empty for AKS' default, the former."""
     sku: str = ""
     """``Base`` or ``Automatic``."""
+    issuer_url: str = ""
+    """Of its OIDC issuer; empty: it is off."""
+    workload_identity: bool = False
+    """Whether pods can sign in as an identity of Azure."""
     provisions_nodes: bool = False
     """Whether node auto-provisioning makes its nodes."""
     untainted_pools: tuple[str, ...] = ()
@@ -364,6 +374,18 @@ class ActionGroupFacts(Message):
     """A disabled one tells nobody."""
 
 
+class StorageFacts(Message):
+    """A storage account for profiles, and the container in it."""
+
+    presence: Presence
+    detail: str = ""
+    mark: str = ""
+    """Which stack made it, as its tag says; empty: none."""
+    open: bool = True
+    """Whether its firewall lets every network in."""
+    container: Presence = Presence.NOT_ASKED
+
+
 class Survey(Message):
     """The answer of ``survey``: facts only; what they mean is :mod:`infra.preflight`'s."""
 
@@ -379,6 +401,7 @@ class Survey(Message):
     inside: InsideFacts = InsideFacts(presence=Presence.NOT_ASKED)
     endpoints: tuple[EndpointFacts, ...] = ()
     installed: InstalledExtension = InstalledExtension(presence=Presence.NOT_ASKED)
+    storage: StorageFacts = StorageFacts(presence=Presence.NOT_ASKED)
     action_groups: tuple[ActionGroupFacts, ...] = ()
     """In the order of the request."""
     other_collection_rules: tuple[str, ...] = ()

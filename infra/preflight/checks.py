@@ -43,6 +43,7 @@ from infra.preflight.private_link import (
     check_visibility,
 )
 from infra.preflight.rights import check_rights
+from infra.preflight.storage import check_sign_in, check_storage, is_kept
 from infra.settings import AzureMonitorMetrics, Collect, Settings
 
 T = TypeVar("T", ClusterFacts, GrafanaFacts)
@@ -71,6 +72,8 @@ class Existing:
     """Whether this stack's own rule brings the cluster's metrics to the workspace."""
     leftovers: tuple[Leftover, ...]
     """What a killed run has left in the cluster, to be removed before its like is made."""
+    storage_kept: bool
+    """Whether the storage account of the profiles is there from an earlier deployment."""
     warnings: tuple[str, ...]
     """Sentences on what works less well than it could."""
 
@@ -114,6 +117,7 @@ def evaluate(
         azure_monitor_metrics=_azure_monitor_metrics(settings, cluster),
         collects=collects,
         leftovers=own_leftovers(settings, survey, deployed),
+        storage_kept=is_kept(settings, survey, request, deployed),
         warnings=warnings,
     )
 
@@ -139,6 +143,7 @@ def _findings(
     yield from check_agent(settings, survey.extension)
     yield from _grafana(settings, survey, request, run)
     yield from _workspace(survey, request, collects=run.collects)
+    yield from check_storage(settings, survey, request, run.deployed)
     yield from check_visibility(settings, _subscription(survey, request))
     yield from check_regions(survey, _location(settings, survey))
     yield from _action_groups(survey)
@@ -193,6 +198,7 @@ def _cluster(
                 place, location=cluster.location, node_resource_group=cluster.node_resource_group
             )
             yield from check_metrics(settings, place, cluster, request.workspace_id)
+            yield from check_sign_in(settings, place, cluster)
     yield from check_private_link(settings, place, survey, request, run.deployed)
 
 

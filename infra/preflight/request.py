@@ -15,6 +15,7 @@ from infra.settings import (
     AzureMonitorWorkspaceSettings,
     Collect,
     Settings,
+    StorageSettings,
 )
 
 
@@ -39,9 +40,8 @@ def survey_request(
     """Which things ``settings`` rely on, and where something may be in the way.
 
     A cluster and a Grafana that the stack creates are asked for as well: after the first update
-    they are there, and can have been stopped, or be of a later version than the settings say. What
-    is in the way is asked for only as long as this stack has not ``deployed`` its own, so that a
-    later preview takes no longer for it.
+    they are there, perhaps stopped, or of a later version than the settings say. What is in the way
+    is asked for only until this stack has ``deployed`` its own, so that later previews are quicker.
     """
     subscription = settings.azure.subscription_id or client_config.subscription_id
     own_group = own_resource_group(settings)
@@ -86,8 +86,40 @@ def survey_request(
         action_group_ids=tuple(settings.alerts.action_groups),
         chart_registry=_chart_registry(settings),
     )
+    request = request.model_copy(update=_storage(settings, names, own_subscription))
     rights = wanted_rights(settings, request, azure.group_id(own_subscription, own_group))
     return request.model_copy(update={"rights": rights})
+
+
+OWN_CONTAINER = "profiles"
+"""In a storage account that the stack makes."""
+
+
+def _storage(settings: Settings, names: Names, subscription: str) -> dict[str, object]:
+    """What to look up of Blob Storage, by the request's fields."""
+    return {
+        "storage_account_id": _storage_account_id(settings, names, subscription),
+        "storage_container": container_name(settings.pyroscope.storage),
+        "storage_mark": names.request_message,
+    }
+
+
+def _storage_account_id(settings: Settings, names: Names, subscription: str) -> str | None:
+    blob = settings.pyroscope.storage.blob
+    if blob is None:
+        return None
+    if (existing := blob.existing) is not None:
+        return azure.storage_account_id(subscription, existing.resource_group, existing.account)
+    group = blob.resource_group or own_resource_group(settings)
+    return azure.storage_account_id(subscription, group, blob.account or names.storage_account)
+
+
+def container_name(storage: StorageSettings) -> str:
+    """Name of the container of the profiles; empty where there is none."""
+    if storage.blob is None:
+        return ""
+    existing = storage.blob.existing
+    return existing.container if existing is not None else OWN_CONTAINER
 
 
 def _workspace_id(subscription: str, workspace: AzureMonitorWorkspaceSettings | None) -> str | None:
@@ -120,6 +152,8 @@ def needed_namespaces(settings: Settings) -> tuple[str, ...]:
         types.append(azure.MONITOR_WORKSPACE)
         if workspace.collect is not Collect.NO:
             types.append(azure.DATA_COLLECTION_RULE)
+    if settings.pyroscope.storage.blob is not None:
+        types += [azure.STORAGE_ACCOUNT, azure.USER_ASSIGNED_IDENTITY]
     if settings.alerts.on:
         types += [azure.RULE_GROUP, azure.ACTION_GROUP]
     return tuple(dict.fromkeys(map(azure.provider_of, types)))

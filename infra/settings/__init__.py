@@ -43,11 +43,16 @@ from infra.settings.prometheus import (
 from infra.settings.pyroscope import (
     UNLESS_ALLOWED,
     ChartSettings,
-    Disk,
     PrivateLinkSettings,
     PyroscopeSettings,
+)
+from infra.settings.storage import (
+    Blob,
+    Disk,
+    ExistingContainer,
     StorageSettings,
     gibibytes,
+    service_account,
 )
 from infra.settings.tree import Settings
 
@@ -59,6 +64,7 @@ __all__ = [
     "AzureMonitorMetrics",
     "AzureMonitorWorkspaceSettings",
     "AzureSettings",
+    "Blob",
     "ChartSettings",
     "ClusterSettings",
     "Collect",
@@ -67,6 +73,7 @@ __all__ = [
     "Disk",
     "ExistingAzureMonitorWorkspace",
     "ExistingCluster",
+    "ExistingContainer",
     "ExistingGrafana",
     "GpuPoolSettings",
     "GrafanaRoleAssignment",
@@ -89,5 +96,6 @@ __all__ = [
     "gibibytes",
     "load",
     "sections_of",
+    "service_account",
     "with_current_spellings",
 ]

@@ -1,6 +1,5 @@
 """Section ``pyroscope``: the server that keeps the profiles, and the private link to it."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
@@ -10,8 +9,8 @@ from contract.compatibility import DEFAULT_CHART, DEFAULT_SERVER
 from contract.images import CHART
 from infra.settings.chart_values import broken_values, with_texts
 from infra.settings.scheduling import broken_scheduling, toleration_texts
-from infra.settings.section import RuleViolation, Section, Text, as_mapping
-from infra.settings.server_configuration import lowers_free_disk
+from infra.settings.section import RuleViolation, Section, Text
+from infra.settings.storage import StorageSettings, broken_storage
 from infra.settings.types import (
     AddressCount,
     AutoApproval,
@@ -20,16 +19,12 @@ from infra.settings.types import (
     Ipv4Address,
     LabelValue,
     PrivateLinkName,
-    Quantity,
     ResourceGroupName,
     SubnetName,
     Version,
     Visibility,
 )
 
-FREE_DISK_RULE_GIB = 10
-"""Pyroscope drops its oldest blocks while less than this is free, in GiB."""
-SMALLEST_DISK_GIB = 50
 UNLESS_ALLOWED = (
     "(or, knowing that profiles may vanish without an error, set gpuobs:pyroscope: "
     "{ allowIncompatibleServer: true })"
@@ -108,25 +103,6 @@ class ChartSettings(Section):
                 why="it would have no effect: `oci` and `path` name the chart themselves.",
                 fix="leave it out",
             )
-
-
-class Disk(Section):
-    """A disk for profiles."""
-
-    size: Quantity = "50Gi"
-    """Size of the disk. A larger one grows it in place, where its storage class permits that; a
-    smaller one is refused."""
-    storage_class_name: str | None = None
-    """Kubernetes storage class of a new disk; default: the cluster's own. A disk that is there
-    stays in its class."""
-
-
-class StorageSettings(Section):
-    """Where profiles are kept; without ``disk``: in the pod, gone when it restarts."""
-
-    disk: Disk | None = None
-    """A disk, which keeps profiles over a restart; `{}` for 50Gi. Left out: they are kept in the
-    pod and are gone when it restarts."""
 
 
 class PrivateLinkSettings(Section):
@@ -226,35 +202,11 @@ class PyroscopeSettings(Section):
     `true` is read as the text `"true"`."""
 
     def rule_violations(self) -> Iterable[RuleViolation]:
-        """Chart values, scheduling and the disk's size."""
+        """Chart values, scheduling and storage."""
         yield from broken_values(
             self.values,
             chart=self.chart.version if self.chart.path is None else None,
             image=self.image_tag,
         )
         yield from broken_scheduling(self.resources, self.tolerations, self.affinity)
-        if (disk := self.storage.disk) is not None:
-            size = gibibytes(disk.size)
-            lowered = lowers_free_disk(as_mapping(self.values.get("pyroscope")) or {})
-            least = 1 if lowered else SMALLEST_DISK_GIB
-            if size < least:
-                yield RuleViolation(
-                    fields=("storage.disk.size",),
-                    value=disk.size,
-                    rule=f"at least {least}Gi",
-                    why=f"the server drops its oldest blocks while less than {FREE_DISK_RULE_GIB} "
-                    "GB are free, so a small disk loses profiles within hours.",
-                    fix=f"write size: {least}Gi, or lower the rule: values: {{ pyroscope: "
-                    "{ structuredConfig: { pyroscopedb: { min_free_disk_gb: 1 } } } }",
-                )
-
-
-_UNITS = {"k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4, "P": 1000**5}
-_BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
-
-
-def gibibytes(quantity: str) -> float:
-    """What a quantity with a unit comes to, in GiB."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(\w+)", quantity)
-    assert match is not None  # noqa: S101 - the type Quantity says so
-    return float(match[1]) * (_UNITS | _BINARY_UNITS)[match[2]] / 2**30
+        yield from broken_storage(self.storage, self.values)

@@ -50,8 +50,9 @@ _FLAGS = {
 """Flags (with a dot or a hyphen at the end: all that begin so) that set a key with a rule."""
 _VARIABLES = ("PYROSCOPE_V2", "PYROSCOPE_V2_EXPERIMENT")
 """With either the server stores in another way, and wants flags that the chart does not pass."""
-FREE_DISK = "pyroscopedb.min_free_disk_gb"
-_FREE_DISK_FLAG = "pyroscopedb.retention-policy-min-free-disk-gb"
+_FREE_DISK = ("pyroscopedb.min_free_disk_gb", "pyroscopedb.retention-policy-min-free-disk-gb")
+_BLOCK_DURATION = ("pyroscopedb.max_block_duration", "pyroscopedb.max-block-duration")
+"""A key of the configuration, and the flag that sets it."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +82,20 @@ def broken_configuration(
 
 def lowers_free_disk(pyroscope: Mapping[str, object]) -> bool:
     """Whether the rule on free disk space is another than the server's own, by whatever way."""
+    return _sets(pyroscope, *_FREE_DISK)
+
+
+def sets_block_duration(pyroscope: Mapping[str, object]) -> bool:
+    """Whether it is said how long a block is, by whatever way."""
+    return _sets(pyroscope, *_BLOCK_DURATION)
+
+
+def _sets(pyroscope: Mapping[str, object], wanted: str, flag: str) -> bool:
     arguments = as_mapping(pyroscope.get("extraArgs")) or {}
-    if any(name.lstrip("-") == _FREE_DISK_FLAG for name in arguments):
+    if any(name.lstrip("-") == flag for name in arguments):
         return True
     given = (_parsed(pyroscope.get("config")), as_mapping(pyroscope.get("structuredConfig")))
-    return any(key == FREE_DISK for one in given for key, _ in _paths(one or {}))
+    return any(key == wanted for one in given for key, _ in _paths(one or {}))
 
 
 def _parsed(text: object) -> dict[str, object] | None:
@@ -153,10 +163,10 @@ def _ruled(key: _Key) -> Iterator[RuleViolation]:
         yield RuleViolation(
             fields=(key.at,),
             value=key.value,
-            rule="retention needs profiles in a bucket",
-            why="only the compactor deletes by age, and it works on a bucket: on a disk or in the "
-            "pod nothing would be deleted.",
-            fix="leave it out: a full disk drops its oldest blocks by itself",
+            rule="retention goes with the storage",
+            why="only the compactor deletes by age, and it works on what `storage` sets up: on "
+            "what is kept in the pod nothing would be deleted.",
+            fix="set it in gpuobs:pyroscope: `storage: { blob: {}, retention: 30d }`",
         )
     elif key.key == "config.file":
         yield RuleViolation(

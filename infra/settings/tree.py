@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from contract.choices import SYSTEM_POOL
+from contract.choices import SYSTEM_POOL, OnDestroy
 from contract.compatibility import conflicts
 from infra.settings.alerts import AlertsSettings
 from infra.settings.azure import AzureSettings
@@ -45,6 +45,7 @@ class Settings(Section):
         yield from self._new_cluster()
         yield from self._own_visibility()
         yield from self._alerts()
+        yield from self._kept_account()
 
     def _compatibility(self) -> Iterable[RuleViolation]:
         if self.pyroscope.allow_incompatible_server:
@@ -138,4 +139,25 @@ class Settings(Section):
                 why="Azure Monitor evaluates the rules on the metrics of its workspace.",
                 fix="name the workspace; for a Prometheus of your own leave the section out and "
                 "give it the file that `python -m gpuobs alerts --format prometheus` prints",
+            )
+
+    def _kept_account(self) -> Iterable[RuleViolation]:
+        storage, group = self.pyroscope.storage, self.azure.resource_group
+        if not storage.makes_account or storage.on_destroy is not OnDestroy.KEEP:
+            return
+        own = storage.blob.resource_group if storage.blob is not None else None
+        if group is not None and group.create and (own or group.name).lower() == group.name.lower():
+            yield RuleViolation(
+                fields=(
+                    "pyroscope.storage.blob",
+                    "pyroscope.storage.onDestroy",
+                    "azure.resourceGroup",
+                ),
+                at="pyroscope.storage.onDestroy",
+                value=storage.on_destroy.value,
+                rule="a storage account that stays needs a resource group that stays",
+                why=f"group {group.name} is the stack's own and is deleted with all that is in it, "
+                "the profiles as well.",
+                fix="write storage: { blob: { resourceGroup: GROUP } } with a group that exists, "
+                "or onDestroy: delete",
             )

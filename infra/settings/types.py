@@ -303,6 +303,28 @@ Fqdn = Annotated[
     ),
 ]
 
+# --- Azure Blob Storage ------------------------------------------------------------------------
+
+StorageAccountName = Annotated[
+    str,
+    Text(
+        pattern=r"[a-z0-9]{3,24}",
+        rule="a storage account's name: 3 to 24 lower-case letters and digits",
+        why="Azure refuses any other name.",
+        fix="write the account's name, not its ARM id or URL",
+    ),
+]
+ContainerName = Annotated[
+    str,
+    Text(
+        pattern=r"(?=.{3,63}$)[a-z0-9]+(-[a-z0-9]+)*",
+        rule="a container's name: 3 to 63 lower-case letters, digits and single hyphens between "
+        "them",
+        why="Azure refuses any other name.",
+        fix="write the container's name, not its URL",
+    ),
+]
+
 # --- Grafana -----------------------------------------------------------------------------------
 
 GrafanaName = Annotated[

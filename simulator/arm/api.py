@@ -39,6 +39,10 @@ from simulator.arm.types.deployment_safeguards import DeploymentSafeguards
 from simulator.arm.types.extensions import Extensions
 from simulator.arm.types.grafana import GrafanaWorkspaces
 from simulator.arm.types.managed_clusters import ManagedClusters
+from simulator.arm.types.managed_identity import (
+    FederatedIdentityCredentials,
+    UserAssignedIdentities,
+)
 from simulator.arm.types.managed_private_endpoints import ManagedPrivateEndpoints
 from simulator.arm.types.monitor_accounts import MonitorAccounts
 from simulator.arm.types.private_endpoint_connections import PrivateEndpointConnections
@@ -46,6 +50,7 @@ from simulator.arm.types.private_link_services import PrivateLinkServices
 from simulator.arm.types.resource_groups import ResourceGroups
 from simulator.arm.types.role_assignments import RoleAssignments
 from simulator.arm.types.role_definitions import RoleDefinitions
+from simulator.arm.types.storage import BlobServices, Containers, StorageAccounts
 from simulator.arm.types.virtual_networks import Subnets, VirtualNetworks
 from simulator.http import Request, Response
 from simulator.identity import ARM_AUDIENCES, claims_of, is_expired
@@ -70,13 +75,24 @@ TYPES: Sequence[type[ResourceType]] = (
     DataCollectionRuleAssociations,
     PrometheusRuleGroups,
     ActionGroups,
+    StorageAccounts,
+    BlobServices,
+    Containers,
+    UserAssignedIdentities,
+    FederatedIdentityCredentials,
     RoleAssignments,
     RoleDefinitions,
     Locks,
 )
 
 GROUPS = ResourceGroups.type
-POLLED = ("operations", "operationstatuses", "operationresults", "commandresults")
+POLLED = (
+    "operations",
+    "operationstatuses",
+    "operationresults",
+    "commandresults",
+    "asyncoperations",
+)
 VERBS = {
     "GET": "read",
     "HEAD": "read",

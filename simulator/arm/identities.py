@@ -33,11 +33,17 @@ def system_assigned(world: World, identity: object, old: object, name: str) -> J
     wanted = dict(as_object(identity))
     if "systemassigned" not in as_text(wanted.get("type")).lower().replace(" ", ""):
         return wanted
-    principal = as_text(as_object(old).get("principalId"))
-    if not principal:
-        principal = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {len(world.principals)}"))
-        world.principals[principal] = Principal(principal, "ServicePrincipal", name, False)
-        outcome, world.outcome = world.outcome, None
-        world.start(HANDLER, "replicate", principal, REPLICATION_SECONDS)
-        world.outcome = outcome
+    principal = as_text(as_object(old).get("principalId")) or new_principal(world, name)
     return {**wanted, "principalId": principal, "tenantId": TENANT_ID}
+
+
+def new_principal(world: World, name: str) -> str:
+    """The object id of a new service principal with this display name."""
+    principal = str(uuid.uuid5(uuid.NAMESPACE_OID, f"{name} {len(world.principals)}"))
+    while principal in world.principals:
+        principal = str(uuid.uuid4())
+    world.principals[principal] = Principal(principal, "ServicePrincipal", name, False)
+    outcome, world.outcome = world.outcome, None
+    world.start(HANDLER, "replicate", principal, REPLICATION_SECONDS)
+    world.outcome = outcome
+    return principal

@@ -61,6 +61,10 @@ class LongRunningOperation:
                 place = base + regional.format("Microsoft.Monitor")
                 query = f"api-version={version}"
                 return {"Location": f"{place}/operationResults/{operation.id}?{query}"}
+            case "storage":
+                place = base + regional.format("Microsoft.Storage")
+                query = f"monitor=true&api-version={version}"
+                return {"Location": f"{place}/asyncoperations/{operation.id}?{query}"}
             case _:
                 url = f"{base}/subscriptions/{subscription}/operationresults/{operation.id}"
                 return {"Location": f"{url}?api-version={version}"}
@@ -69,11 +73,14 @@ class LongRunningOperation:
         """The answer to a poll of one of the URLs in :meth:`headers`."""
         pace = max(1, int(world.clock.factor * POLL_SECONDS * 1000))
         headers = {"x-ms-retry-after-ms": str(pace)}
-        if "operationresults" in path.lower():
+        if "operationresults" in path.lower() or self.name == "storage":
             if operation.running:
                 return Response(202, None, {**headers, "Location": f"{world.arm_url}{path}"})
             if operation.error:
                 return Response(400, {"error": operation.error})
+            made = world.get(operation.target) if self.name == "storage" else None
+            if made is not None:
+                return Response(200, {"id": made.id, "name": made.name, **made.body})
             return Response(204)
         if (
             self.name == "dashboard"
@@ -124,6 +131,7 @@ EXTENSION = LongRunningOperation("extension")
 CONTAINER_SERVICE = LongRunningOperation("container-service")
 NETWORK = LongRunningOperation("network")
 MONITOR = LongRunningOperation("monitor")
+STORAGE = LongRunningOperation("storage")
 RESOURCES = LongRunningOperation("resources")
 
 

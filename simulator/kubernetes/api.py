@@ -18,6 +18,8 @@ are added)::
     GET|PUT|PATCH|DELETE .../<plural>/<name>   (core: /api/v1/namespaces/<namespace>/<plural>)
                                                DELETE with preconditions.uid of another: 409
 
+    GET    /api/v1/namespaces/<namespace>/pods/<name>/log    what a crashed server wrote; else 400
+
 PATCH with ``application/merge-patch+json`` changes what exists; with
 ``application/apply-patch+yaml`` (a JSON body) it creates or changes. The plurals served are in
 :data:`~simulator.kubernetes.kinds.KINDS`; anything else is 404. DaemonSets and StatefulSets get
@@ -64,7 +66,7 @@ without that it is ``failed``.
 from dataclasses import dataclass
 
 from simulator.http import Request, Response
-from simulator.kubernetes import admission, claims, state
+from simulator.kubernetes import admission, claims, pods, state, workloads
 from simulator.kubernetes.authentication import Refusal, user_of
 from simulator.kubernetes.controllers import Controllers
 from simulator.kubernetes.helm import DEFAULT_TIMEOUT, Helm, HelmError
@@ -170,6 +172,8 @@ class KubernetesService:
                 return Response(200, releases)
             case ["releases", namespace, release]:
                 return self._release(request, cluster_id, namespace, release)
+            case ["api", "v1", "namespaces", namespace, "pods", pod, "log"]:
+                return self._log(cluster_id, objects, namespace, pod)
             case _:
                 target = _target(path)
                 _admit(cluster, request, target)
@@ -187,6 +191,20 @@ class KubernetesService:
         if isinstance(user, Refusal):
             reason = "Unauthorized" if user.status == 401 else "Forbidden"
             raise StatusError(user.status, reason, user.message)
+
+    def _log(self, cluster_id: str, objects: ClusterState, namespace: str, name: str) -> Response:
+        """What a container that stops at its start has written; of others nothing is kept."""
+        if state.find(objects, "Pod", namespace, name) is None:
+            raise StatusError(404, "NotFound", f'pods "{name}" not found')
+        owner = state.find(objects, "StatefulSet", namespace, name.rpartition("-")[0])
+        reason = workloads.crash(self._world, cluster_id, objects, owner) if owner else ""
+        if not reason.startswith(pods.CRASHED):
+            raise StatusError(
+                400, "BadRequest", f'previous terminated container in pod "{name}" not found'
+            )
+        return Response(
+            200, reason.removeprefix(f"{pods.CRASHED}: "), {"Content-Type": "text/plain"}
+        )
 
     # --- releases --------------------------------------------------------------------------------
 

@@ -25,6 +25,7 @@ from simulator.values import (
 from simulator.world import ClusterState, World
 
 OWNERS: Final = ("DaemonSet", "StatefulSet", "Deployment")
+CRASHED: Final = "CrashLoopBackOff"
 REVISIONS: Final = {
     "DaemonSet": "controller-revision-hash",
     "StatefulSet": "controller-revision-hash",
@@ -225,10 +226,13 @@ def _status(
         unscheduled = _condition("PodScheduled", "Unschedulable", reason)
         return {"phase": "Pending", "conditions": [unscheduled]}
     started = started or state.now()
-    reason = workloads.crash(objects, owner) if alone else ""
+    reason = workloads.crash(world, cluster_id, objects, owner) if alone else ""
     container: JsonObject = {"running": {"startedAt": started}}
     if reason:
         word, _, message = reason.partition(": ")
+        if word == CRASHED:
+            # Why is in its log alone.
+            message = "back-off 5m0s restarting failed container"
         container = {"waiting": {"reason": word, "message": message}}
     not_ready = "ContainersNotReady" if reason else ""
     return {

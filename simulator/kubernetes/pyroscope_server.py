@@ -5,6 +5,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from simulator import storage
 from simulator.kubernetes import published_values, state
 from simulator.values import (
     JsonObject,
@@ -17,7 +18,7 @@ from simulator.values import (
     is_object,
     texts,
 )
-from simulator.world import ClusterState
+from simulator.world import ClusterState, World
 
 LATEST: Final = "2.1.0"
 _FLAGS: Final = {
@@ -108,7 +109,7 @@ def is_pyroscope(workload: JsonObject) -> bool:
     )
 
 
-def crash(objects: ClusterState, workload: JsonObject) -> str:
+def crash(world: World, cluster_id: str, objects: ClusterState, workload: JsonObject) -> str:
     """Why the server does not stay up; empty if it does."""
     version = version_of(workload)
     if not version:
@@ -128,12 +129,38 @@ def crash(objects: ClusterState, workload: JsonObject) -> str:
     )
     if unknown:
         return unknown
-    storage = config.get("storage")
-    if is_object(storage) and storage.get("backend") == "azure":
-        azure = as_object(storage.get("azure"))
+    bucket = config.get("storage")
+    if is_object(bucket) and bucket.get("backend") == "azure":
+        azure = as_object(bucket.get("azure"))
         if not azure.get("account_name") or not azure.get("container_name"):
             return "CrashLoopBackOff: no Azure storage account name or container name"
+        refused = storage.refused(
+            world,
+            _pod(cluster_id, objects, workload),
+            as_text(azure["account_name"]),
+            as_text(azure["container_name"]),
+        )
+        if refused:
+            return (
+                "CrashLoopBackOff: error running pyroscope: failed to init storage bucket: "
+                f"get container properties: {refused}"
+            )
     return ""
+
+
+def _pod(cluster_id: str, objects: ClusterState, workload: JsonObject) -> storage.Pod:
+    """Who the server's pod is to Entra ID."""
+    namespace = state.namespace_of(workload)
+    account = as_text(state.pod_spec(workload).get("serviceAccountName"), "default")
+    found = state.find(objects, "ServiceAccount", namespace, account) or {}
+    labels = as_object(dig(workload, "spec", "template", "metadata", "labels"))
+    annotations = as_object(dig(found, "metadata", "annotations"))
+    return storage.Pod(
+        cluster_id=cluster_id,
+        service_account=f"{namespace}:{account}",
+        asks_for_token=labels.get("azure.workload.identity/use") == "true",
+        client_id=as_text(annotations.get("azure.workload.identity/client-id")),
+    )
 
 
 def _unknown(config: JsonObject, known: JsonObject, section: str, version: str) -> str:

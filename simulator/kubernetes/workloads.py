@@ -30,7 +30,7 @@ def obstacle(world: World, cluster_id: str, objects: ClusterState, workload: Jso
     reason = unschedulable(world, cluster_id, workload)
     if reason:
         return f"{pod} is Pending: {reason}"
-    reason = crash(objects, workload)
+    reason = crash(world, cluster_id, objects, workload)
     return f"{pod}: {reason}" if reason else ""
 
 
@@ -45,10 +45,10 @@ def unschedulable(world: World, cluster_id: str, workload: JsonObject) -> str:
     return ""
 
 
-def crash(objects: ClusterState, workload: JsonObject) -> str:
+def crash(world: World, cluster_id: str, objects: ClusterState, workload: JsonObject) -> str:
     """Why the containers of a scheduled pod do not run, as `<reason>: <message>`, or empty."""
     if pyroscope_server.is_pyroscope(workload):
-        return pyroscope_server.crash(objects, workload)
+        return pyroscope_server.crash(world, cluster_id, objects, workload)
     return ""
 
 

@@ -119,6 +119,16 @@ class World:
         return dig(asking, "annotations", PLS + name)
 
     @property
+    def configuration(self) -> JsonObject:
+        """What Pyroscope reads."""
+        (found,) = [
+            one
+            for one in self.objects("ConfigMap")
+            if dig(one, "metadata", "name") == "pyroscope-config"
+        ]
+        return as_object(json.loads(as_text(dig(found, "data", "config.yaml"))))
+
+    @property
     def claim(self) -> JsonObject:
         """What Pyroscope's pod asks of a disk."""
         (found,) = self.objects("StatefulSet")
@@ -441,6 +451,26 @@ MADE: Mapping[str, Shown] = {
         lambda world: world.properties("grafana", "grafana-made")["zoneRedundancy"],
         as_="Enabled",
     ),
+    "pyroscope.storage.blob.account": Shown(
+        "madeprofiles", lambda world: "madeprofiles" in world.resources("storageAccounts"), as_=True
+    ),
+    "pyroscope.storage.blob.resourceGroup": Shown(
+        "rg-dev", lambda world: "storageaccounts" in world.made_in("rg-dev"), as_=True
+    ),
+    "pyroscope.storage.blob.redundancy": Shown(
+        "ZRS",
+        lambda world: dig(world.resources("storageAccounts")["madeprofiles"], "sku", "name"),
+        as_="Standard_ZRS",
+    ),
+    "pyroscope.storage.retention": Shown(
+        "60d",
+        lambda world: dig(world.configuration, "limits", "compactor_blocks_retention_period"),
+    ),
+    "pyroscope.storage.lossWindow": Shown(
+        "40m",
+        lambda world: dig(world.configuration, "pyroscopedb", "max_block_duration"),
+        as_="15m",
+    ),
     "prometheus.azureMonitorWorkspace.create.name": Shown(
         "amw-made", lambda world: "amw-made" in world.resources("accounts"), as_=True
     ),
@@ -456,6 +486,11 @@ ELSEWHERE: Mapping[str, str] = {
     "pyroscope.chart.name": "tests/unit/test_pyroscope.py",
     "pyroscope.chart.path": "tests/unit/test_settings_pyroscope.py",
     "pyroscope.privateLink.protectConnections": "tests/engine/test_recovery.py",
+    "pyroscope.storage.onDestroy": "tests/engine/test_blob.py",
+    **{
+        f"pyroscope.storage.blob.existing.{key}": "tests/engine/test_blob.py"
+        for key in ("account", "resourceGroup", "container")
+    },
     "cluster.existing.id": "tests/engine/test_other_subscription.py",
     "grafana.existing.id": "tests/engine/test_other_subscription.py",
     "prometheus.azureMonitorWorkspace.existing.id": "tests/engine/test_other_subscription.py",

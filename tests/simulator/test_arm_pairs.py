@@ -51,6 +51,8 @@ PAIRS: Final = [
     for pair in as_list(yaml.load(file.read_text(), _Loader))  # noqa: S506 - a safe one
 ]
 INSIGHTS: Final = f"{GROUP}/providers/Microsoft.Insights"
+ACCOUNT: Final = f"{GROUP}/providers/Microsoft.Storage/storageAccounts/profiles1"
+IDENTITY: Final = f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/id-profiles"
 NETWORK: Final = f"{GROUP}/providers/Microsoft.Network/virtualNetworks/vnet"
 PLACES: Final = {
     "SUBSCRIPTION": f"/subscriptions/{SUBSCRIPTION_ID}",
@@ -65,6 +67,8 @@ PLACES: Final = {
     "PLS": PLS,
     "INSIGHTS": INSIGHTS,
     "NETWORK": NETWORK,
+    "ACCOUNT": ACCOUNT,
+    "IDENTITY": IDENTITY,
 }
 KINDS: Final = {
     "<text>": r".*",
@@ -75,6 +79,7 @@ KINDS: Final = {
 OPERATIONS: Final = {
     "Microsoft.Network/privateLinkServices": {"GET", "LIST", "DELETE"},
     "Microsoft.Authorization/roleDefinitions": {"GET", "LIST"},
+    "Microsoft.Storage/storageAccounts/blobServices": {"GET", "LIST", "PUT"},
 }
 """What is served of types that are not made, changed and deleted by everybody."""
 
@@ -109,6 +114,24 @@ def alerts(azure: Azure) -> None:
     azure.arm("PUT", path, "2023-01-01", {"location": "Global", "properties": group})
 
 
+def storage(azure: Azure) -> None:
+    shared = {"allowSharedKeyAccess": False}
+    account = {"location": "westeurope", "kind": "StorageV2", "sku": {"name": "Standard_LRS"}}
+    assert azure.call("PUT", ACCOUNT, {**account, "properties": shared}).status_code == 202
+    azure.settled(ACCOUNT)
+    azure.put(f"{ACCOUNT}/blobServices/default/containers/profiles", {"properties": {}})
+
+
+def identity(azure: Azure) -> None:
+    azure.put(IDENTITY, {"location": "westeurope"})
+    trust = {
+        "issuer": "https://issuer.example.com/",
+        "subject": "system:serviceaccount:gadget:pyroscope",
+        "audiences": ["api://AzureADTokenExchange"],
+    }
+    azure.put(f"{IDENTITY}/federatedIdentityCredentials/pyroscope", {"properties": trust})
+
+
 def a_lock(azure: Azure) -> None:
     path = f"{GROUP}/providers/Microsoft.Authorization/locks/keep"
     azure.arm("PUT", path, "2016-09-01", {"properties": {"level": "CanNotDelete"}})
@@ -123,6 +146,8 @@ GIVEN: Final[dict[str, Callable[[Azure], object]]] = {
     "collection": a_collection,
     "lock": a_lock,
     "alerts": alerts,
+    "storage": storage,
+    "identity": identity,
 }
 
 

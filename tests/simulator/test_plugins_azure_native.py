@@ -266,8 +266,8 @@ def test_a_missing_required_input_is_refused(plugin: Plugin) -> None:
 
 
 def test_an_unknown_type_or_function_is_an_error(plugin: Plugin) -> None:
-    with pytest.raises(CallFailed, match="azure-native:storage:StorageAccount"):
-        plugin.check(urn("azure-native:storage:StorageAccount"), {})
+    with pytest.raises(CallFailed, match="azure-native:storage:Queue"):
+        plugin.check(urn("azure-native:storage:Queue"), {})
     with pytest.raises(CallFailed, match="azure-native:network:getPrivateLinkService"):
         plugin.invoke("azure-native:network:getPrivateLinkService", {})
 

@@ -65,6 +65,10 @@ CLUSTER_ID = f"{group('rg-dev')}/providers/Microsoft.ContainerService/managedClu
 GRAFANA_ID = f"{group('rg-dev')}/providers/Microsoft.Dashboard/grafana/grafana-dev"
 WORKSPACE_ID = f"{group('rg-dev')}/providers/Microsoft.Monitor/accounts/amw-dev"
 
+ISSUER = "https://westeurope.oic.prod-aks.azure.com/tenant/issuer/"
+IDENTITY_CLIENT = "66666666-6666-4666-8666-666666666666"
+IDENTITY_PRINCIPAL = "77777777-7777-4777-8777-777777777777"
+
 EXISTING = Survey(
     caller_object_id=CALLER,
     caller_kind="user",
@@ -83,6 +87,8 @@ EXISTING = Survey(
         untainted_pools=("system",),
         pools=(PoolFacts(name="system", mode="System", count=2),),
         sku="Base",
+        issuer_url=ISSUER,
+        workload_identity=True,
     ),
     grafana=GrafanaFacts(
         presence=Presence.FOUND,
@@ -139,7 +145,14 @@ class Azure:
             case "Command":
                 return {"stdout": self._stdout(inputs), "stderr": ""}
             case "ManagedCluster":
-                return {"id": CLUSTER_ID, "name": inputs["resourceName"]}
+                issuer = {"enabled": True, "issuerURL": ISSUER}
+                return {
+                    "id": CLUSTER_ID,
+                    "name": inputs["resourceName"],
+                    "oidcIssuerProfile": issuer,
+                }
+            case "UserAssignedIdentity":
+                return {"clientId": IDENTITY_CLIENT, "principalId": IDENTITY_PRINCIPAL}
             case "Grafana":
                 return {
                     "id": GRAFANA_ID,

@@ -38,10 +38,12 @@ from components.managed_prometheus import (
     ManagedPrometheusArgs,
 )
 from components.private_link import PrivateLinkArgs
+from components.profile_storage import ProfileStorage
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
 from contract.choices import ClusterCredentials, GpuDriver, OsSku, PrincipalType
 from tests.unit import answers
 from tests.unit.recording import Recorded, record
+from tests.unit.test_profile_storage import ARGS as PROFILE_STORAGE
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/maintainers/components.md"
@@ -150,12 +152,14 @@ ARGS: dict[str, Any] = {
         rules=[RuleArgs(alert="A", expression="1")],
         email=["a@example.com"],
     ),
+    "ProfileStorageArgs": PROFILE_STORAGE,
 }
 COMPONENT: dict[str, Callable[..., object]] = {
     f"{one.__name__}Args": one
     for one in (
         AksCluster,
         GpuNodePool,
+        ProfileStorage,
         DevicePlugin,
         ManagedPrometheus,
         InspektorGadget,
@@ -184,6 +188,7 @@ OWNED: dict[tuple[str, str], dict[str, Any]] = {
     ("GrafanaRoleAssignmentsArgs", "assignment_args"): {"scope": "/"},
     ("GrafanaPrivateEndpointArgs", "endpoint_args"): {"request_message": "x"},
     ("AlertsArgs", "rule_group_args"): {"interval": "PT5M"},
+    ("ProfileStorageArgs", "account_args"): {"allow_shared_key_access": True},
     ("AlertsArgs", "action_group_args"): {"group_short_name": "x"},
     ("PyroscopeSourceArgs", "json_data"): {"keepCookies": []},
     ("PrometheusSourceArgs", "json_data"): {"httpMethod": "GET"},

@@ -25,6 +25,8 @@ LIMITS = {
     "data_collection_rule": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,62}[a-zA-Z0-9]",
     "rule_group": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,78}[a-zA-Z0-9]",
     "action_group": r"[a-zA-Z0-9][-a-zA-Z0-9]{1,78}[a-zA-Z0-9]",
+    "storage_account": r"[a-z0-9]{3,24}",
+    "identity": r"[a-zA-Z0-9][-_a-zA-Z0-9]{2,127}",
     "dns_prefix": r"[a-zA-Z0-9][-a-zA-Z0-9]{0,52}[a-zA-Z0-9]",
     "request_message": r"[\x20-\x7e]{1,140}",
 }
@@ -93,11 +95,14 @@ def test_the_names_of_one_stack_on_one_grafana_differ() -> None:
     assert len(set(uids)) == len(uids)
 
 
-def test_grafanas_name_differs_between_subscriptions_and_nothing_else_does() -> None:
+def test_names_that_are_unique_in_azure_differ_between_subscriptions_and_no_other_does() -> None:
     first = asdict(names_for("gpuobs", "dev", "11111111-1111-4111-8111-111111111111"))
     second = asdict(names_for("gpuobs", "dev", "22222222-2222-4222-8222-222222222222"))
 
-    assert {field for field in first if first[field] != second[field]} == {"grafana"}
+    assert {field for field in first if first[field] != second[field]} == {
+        "grafana",
+        "storage_account",
+    }
 
 
 def test_the_settings_take_every_default_name() -> None:

@@ -9,7 +9,7 @@ from infra.deployed import Deployed
 from infra.disk import planned_disk
 from infra.faults import ConfigurationError
 from infra.interrupted import interrupted_install
-from infra.settings import Disk
+from infra.settings import Blob, Disk, StorageSettings
 from tests.unit import answers
 from tests.unit.test_program import run, sections
 
@@ -44,7 +44,7 @@ MADE: dict[str, object] = {"enabled": True, "size": "50Gi"}
 def test_a_disk_keeps_the_template_it_was_made_from_and_grows(
     deployed: Deployed, size: str, planned: DiskArgs
 ) -> None:
-    assert planned_disk(Disk(size=size), deployed) == planned
+    assert planned_disk(StorageSettings(disk=Disk(size=size)), deployed) == planned
 
 
 @pytest.mark.parametrize(
@@ -53,11 +53,25 @@ def test_a_disk_keeps_the_template_it_was_made_from_and_grows(
 )
 def test_a_disk_does_not_shrink(deployed: Deployed, size: str, has: str) -> None:
     with pytest.raises(ConfigurationError, match=f"at least {has}, which the disk has"):
-        planned_disk(Disk(size=size), deployed)
+        planned_disk(StorageSettings(disk=Disk(size=size)), deployed)
 
 
 def test_no_disk_is_no_disk() -> None:
-    assert planned_disk(None, state(MADE)) is None
+    assert planned_disk(StorageSettings(), state(MADE)) is None
+
+
+@pytest.mark.parametrize(
+    ("deployed", "planned"),
+    [
+        (Deployed({}), DiskArgs(size="20Gi")),
+        (state(MADE), DiskArgs(size="50Gi")),
+        (state(MADE, "1Ti"), DiskArgs(size="50Gi", grown_to="1Ti")),
+    ],
+)
+def test_a_disk_that_only_blob_asks_for_is_small_unless_there_is_one(
+    deployed: Deployed, planned: DiskArgs
+) -> None:
+    assert planned_disk(StorageSettings(blob=Blob()), deployed) == planned
 
 
 def test_an_install_that_was_cut_off_is_named_with_the_line_that_removes_its_record() -> None:

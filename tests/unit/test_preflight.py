@@ -1,5 +1,6 @@
 """What must hold of things that exist: looked up, checked, and reported with the fix."""
 
+from collections.abc import Container
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,7 @@ from contract.messages.survey import (
     SurveyRequest,
     WorkspaceFacts,
 )
-from infra.deployed import Own
+from infra.deployed import EVERYTHING, Own
 from infra.faults import ConfigurationError
 from infra.names import names_for
 from infra.preflight import ClientConfig, Existing, evaluate, survey_request
@@ -103,23 +104,35 @@ def asked(wanted: Settings, provider: ClientConfig = PROVIDER) -> SurveyRequest:
     return survey_request(wanted, names_for("gpuobs", "dev"), provider)
 
 
-def checked(survey: Survey, wanted: Settings | None = None) -> Existing:
+def checked(
+    survey: Survey,
+    wanted: Settings | None = None,
+    deployed: Container[str] = EVERYTHING,
+) -> Existing:
     wanted = wanted or settings(WITH_METRICS)
-    return evaluate(wanted, survey, asked(wanted))
+    return evaluate(wanted, survey, asked(wanted), deployed)
 
 
-def faults(survey: Survey, wanted: Settings | None = None) -> list[str]:
+def faults(
+    survey: Survey,
+    wanted: Settings | None = None,
+    deployed: Container[str] = EVERYTHING,
+) -> list[str]:
     """The faults, each as one text."""
     try:
-        checked(survey, wanted)
+        checked(survey, wanted, deployed)
     except ConfigurationError as error:
         return [str(fault) for fault in error.faults]
     return []
 
 
-def fault(survey: Survey, wanted: Settings | None = None) -> str:
+def fault(
+    survey: Survey,
+    wanted: Settings | None = None,
+    deployed: Container[str] = EVERYTHING,
+) -> str:
     """The only fault."""
-    (found,) = faults(survey, wanted)
+    (found,) = faults(survey, wanted, deployed)
     return found
 
 

@@ -77,6 +77,10 @@ def dev(change: Callable[[Sections], None] | None = None, **options: Any) -> Rec
     return run(config, **options)
 
 
+def _in_blob(config: Sections) -> None:
+    config["pyroscope"] = {"storage": {"blob": {}}}
+
+
 def sandbox(*, preview: bool = False) -> Recorded:
     return as_shipped("sandbox", preview)
 
@@ -88,6 +92,7 @@ def request_of(recorded: Recorded, name: str) -> Mapping[str, Any]:
 def test_what_others_may_have_made_is_known_by_the_names_that_the_program_gives() -> None:
     alerting = dev(lambda config: config.update(alerts={"email": ["oncall@example.com"]}))
     names = {*dev().names, *sandbox().names, *dev().reads, *alerting.names}
+    names |= {*dev(_in_blob).names}
     assert {own.value for own in Own} <= names
 
 

@@ -187,9 +187,10 @@ class Client:
         answer = self._send("PUT", resource_id, {"api-version": api_version}, body)
         if answer.status not in (200, 201, 202):
             raise answer.error()
-        made = answer.resource()
-        if not long and answer.status != 202:
-            return made
+        if answer.status != 202:
+            made = answer.resource()
+            if not long:
+                return made
         try:
             self._wait(answer, resource_id, api_version, UPDATE_POLL_SECONDS, timeout)
             return self.get(resource_id, api_version)

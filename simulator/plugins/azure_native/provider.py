@@ -145,7 +145,7 @@ class AzureNativeProvider(Provider):
         if preview:
             return "", _preview(kind, inputs)
         resource_id = kind.id_of(inputs, self._subscription_id)
-        if self._client.exists(resource_id, kind.api_version):
+        if not kind.is_always_there and self._client.exists(resource_id, kind.api_version):
             raise ProviderError(f"cannot create already existing resource '{resource_id}'")
         return self._put("Create", urn, kind, resource_id, inputs, timeout)
 
@@ -174,6 +174,9 @@ class AzureNativeProvider(Provider):
         self, urn: Urn, resource_id: str, state: Object, inputs: Object, *, timeout: float
     ) -> None:
         kind = _type(urn)
+        if kind.is_always_there:
+            self._client.put(resource_id, kind.api_version, {}, long=False, timeout=timeout)
+            return
         self._client.delete(
             resource_id,
             kind.api_version,

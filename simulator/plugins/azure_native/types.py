@@ -57,6 +57,13 @@ class ResourceType:
     """Whether a made-up name has a random end (top-level resources) or none (sub-resources)."""
     put_is_long: bool = False
     delete_is_long: bool = False
+    computed_flat: bool = False
+    """Whether outputs below ``properties`` are flat in the SDK though no input is there."""
+    renamed: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Inputs that ARM calls by another name (``x-ms-client-name`` of the specification)."""
+    is_always_there: bool = False
+    """Whether it comes with its parent: making it changes it, deleting it sends an empty one
+    (``GetDefaultResourceState`` of the provider)."""
     preview_unknown: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict[str, tuple[str, ...]]
     )
@@ -93,7 +100,11 @@ class ResourceType:
             for name, value in inputs.items()
         }
         body: Object = {name: value for name, value in known.items() if name in self.top}
-        nested = {name: value for name, value in known.items() if name in self.properties}
+        nested = {
+            self.renamed.get(name, name): value
+            for name, value in known.items()
+            if name in self.properties
+        }
         if self.properties:
             body["properties"] = nested
         return body
@@ -101,8 +112,12 @@ class ResourceType:
     def outputs(self, response: Object) -> Object:
         """The outputs as the SDK has them: ``properties`` flat where the inputs are."""
         outputs = {key: value for key, value in response.items() if key not in ("id", "properties")}
-        nested = as_object(response.get("properties"))
-        if self.properties:
+        here = {wire: name for name, wire in self.renamed.items()}
+        nested = {
+            here.get(name, name): value
+            for name, value in as_object(response.get("properties")).items()
+        }
+        if self.properties or self.computed_flat:
             outputs = {**nested, **outputs}
         elif nested:
             outputs["properties"] = nested
@@ -376,6 +391,79 @@ ROLE_ASSIGNMENT: Final = ResourceType(
     name="roleAssignmentName",
 )
 
+STORAGE_ACCOUNT: Final = ResourceType(
+    pulumi_type="azure-native:storage:StorageAccount",
+    path=f"{GROUP}/providers/Microsoft.Storage/storageAccounts/{{accountName}}",
+    api_version="2024-01-01",
+    top=_words("extendedLocation identity kind location sku tags"),
+    properties=_words(
+        "accessTier allowBlobPublicAccess allowCrossTenantReplication allowSharedKeyAccess "
+        "allowedCopyScope azureFilesIdentityBasedAuthentication customDomain "
+        "defaultToOAuthAuthentication dnsEndpointType enableExtendedGroups enableHttpsTrafficOnly "
+        "enableNfsV3 encryption immutableStorageWithVersioning isHnsEnabled isLocalUserEnabled "
+        "isSftpEnabled keyPolicy largeFileSharesState minimumTlsVersion networkRuleSet "
+        "publicNetworkAccess routingPreference sasPolicy"
+    ),
+    renamed={
+        "enableHttpsTrafficOnly": "supportsHttpsTrafficOnly",
+        "enableNfsV3": "isNfsV3Enabled",
+        "networkRuleSet": "networkAcls",
+    },
+    required=_words("kind sku"),
+    create_only=_words("enableNfsV3 isHnsEnabled location"),
+    name="accountName",
+    put_is_long=True,
+)
+
+BLOB_SERVICE_PROPERTIES: Final = ResourceType(
+    pulumi_type="azure-native:storage:BlobServiceProperties",
+    path=f"{STORAGE_ACCOUNT.path}/blobServices/{{blobServicesName}}",
+    api_version="2024-01-01",
+    properties=_words(
+        "automaticSnapshotPolicyEnabled changeFeed containerDeleteRetentionPolicy cors "
+        "defaultServiceVersion deleteRetentionPolicy isVersioningEnabled "
+        "lastAccessTimeTrackingPolicy restorePolicy"
+    ),
+    name="blobServicesName",
+    random_name=False,
+    is_always_there=True,
+)
+
+BLOB_CONTAINER: Final = ResourceType(
+    pulumi_type="azure-native:storage:BlobContainer",
+    path=f"{STORAGE_ACCOUNT.path}/blobServices/default/containers/{{containerName}}",
+    api_version="2024-01-01",
+    properties=_words(
+        "defaultEncryptionScope denyEncryptionScopeOverride enableNfsV3AllSquash "
+        "enableNfsV3RootSquash immutableStorageWithVersioning metadata publicAccess"
+    ),
+    name="containerName",
+    random_name=False,
+)
+
+USER_ASSIGNED_IDENTITY: Final = ResourceType(
+    pulumi_type="azure-native:managedidentity:UserAssignedIdentity",
+    path=f"{GROUP}/providers/Microsoft.ManagedIdentity/userAssignedIdentities/{{resourceName}}",
+    api_version="2023-01-31",
+    top=_words("location tags"),
+    create_only=_words("location"),
+    name="resourceName",
+    computed_flat=True,
+)
+
+FEDERATED_IDENTITY_CREDENTIAL: Final = ResourceType(
+    pulumi_type="azure-native:managedidentity:FederatedIdentityCredential",
+    path=(
+        f"{USER_ASSIGNED_IDENTITY.path}/federatedIdentityCredentials"
+        "/{federatedIdentityCredentialResourceName}"
+    ),
+    api_version="2023-01-31",
+    properties=_words("audiences issuer subject"),
+    required=_words("audiences issuer subject"),
+    name="federatedIdentityCredentialResourceName",
+    random_name=False,
+)
+
 TYPES: Final = {
     declared.pulumi_type: declared
     for declared in (
@@ -391,6 +479,11 @@ TYPES: Final = {
         DATA_COLLECTION_RULE_ASSOCIATION,
         PROMETHEUS_RULE_GROUP,
         ACTION_GROUP,
+        STORAGE_ACCOUNT,
+        BLOB_SERVICE_PROPERTIES,
+        BLOB_CONTAINER,
+        USER_ASSIGNED_IDENTITY,
+        FEDERATED_IDENTITY_CREDENTIAL,
         ROLE_ASSIGNMENT,
     )
 }
