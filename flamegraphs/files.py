@@ -63,13 +63,23 @@ def name_of(path: str) -> str:
 
 
 def read(
-    chunks: Iterable[bytes], size: int, sample_type: str | None = None, unit: str | None = None
+    chunks: Iterable[bytes], size: int | None, sample_type: str | None = None, unit: str | None = None
 ) -> Profile:
     """Read a profile in any known format from the pieces of a file of ``size`` bytes.
 
-    Raises `NotAProfileError`, and `UsageError` where it states another unit.
+    ``size`` is None for a pipe: what has come through it counts. Raises `NotAProfileError`, and
+    `UsageError` where it states another unit.
     """
-    return _read(unpack(chunks), sample_type, unit, Budget(size))
+    arrived = 0
+
+    def counted() -> Iterator[bytes]:
+        nonlocal arrived
+        for chunk in chunks:
+            arrived += len(chunk)
+            yield chunk
+
+    data = unpack(counted())
+    return _read(data, sample_type, unit, Budget(arrived if size is None else size))
 
 
 def _read(data: bytearray, sample_type: str | None, unit: str | None, budget: Budget) -> Profile:
@@ -184,11 +194,11 @@ def _open(path: str) -> BinaryIO:
     return file
 
 
-def _size(file: BinaryIO) -> int:
-    """Bytes of the file as it is stored; holes of a sparse file are not, and a pipe has none."""
+def _size(file: BinaryIO) -> int | None:
+    """Bytes of the file as it is stored; holes of a sparse file are not, and a pipe stores none."""
     status = os.fstat(file.fileno())
     if not stat.S_ISREG(status.st_mode):
-        return 0
+        return None
     return min(status.st_size, getattr(status, "st_blocks", 2**40) * 512 + 2**12)
 
 

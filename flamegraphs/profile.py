@@ -119,7 +119,8 @@ class Functions:
 class HeldStacks:
     """Stacks held in memory as three arrays."""
 
-    SIZE = 4096
+    SAMPLES, FRAMES = 4096, 2**18
+    """Most of a batch, unless one stack alone has more frames."""
 
     def __init__(self, frames: HeldFrames, offsets: IntArray, values: IntArray) -> None:
         self.frames, self.offsets, self.values = frames, offsets, values
@@ -130,17 +131,30 @@ class HeldStacks:
     def batches(self, samples: IntArray | None = None) -> Iterator[Batch]:
         """See `Stacks`."""
         chosen = np.arange(len(self)) if samples is None else samples
-        for start in range(0, len(chosen), self.SIZE):
-            part = chosen[start : start + self.SIZE]
+        before = self.offsets
+        if samples is not None:
+            before = offsets_of(self.offsets[samples + 1] - self.offsets[samples])
+        for start, end in cuts(before, self.SAMPLES, self.FRAMES):
+            part = chosen[start:end]
+            offsets = before[start : end + 1] - before[start]
             if samples is None:
-                offsets = self.offsets[start : start + len(part) + 1]
-                frames = self.frames[offsets[0] : offsets[-1]]
-                offsets = offsets - offsets[0]
+                frames = self.frames[before[start] : before[end]]
             else:
-                lengths = self.offsets[part + 1] - self.offsets[part]
-                frames = self.frames[ranges(self.offsets[part], lengths)]
-                offsets = offsets_of(lengths)
+                frames = self.frames[ranges(self.offsets[part], np.diff(offsets))]
             yield Batch(frames.astype(np.int32, copy=False), offsets, self.values[part])
+
+
+def cuts(before: IntArray, most: int, size: int) -> Iterator[tuple[int, int]]:
+    """Cut things of sizes into parts: one at least, at most so many, and of so much together.
+
+    ``before`` is the size of everything in front of each, and at its end that of all.
+    """
+    begin, count = 0, len(before) - 1
+    while begin < count:
+        full = int(np.searchsorted(before, int(before[begin]) + size, "right")) - 1
+        end = max(begin + 1, min(full, begin + most, count))
+        yield begin, end
+        begin = end
 
 
 def held(profile: "Profile") -> "Profile":

@@ -30,6 +30,7 @@ from flamegraphs.profile import (
     IntArray,
     Profile,
     check_total,
+    cuts,
     magnitude,
     offsets_of,
     ranges,
@@ -236,7 +237,7 @@ class _Locations:
         more = further[several].astype(np.int64)
         before = offsets_of(more)
         # Counted before they are built: one location may stand for thousands of inlined functions.
-        budget.take("frames", steps=len(frames) + int(before[-1]))
+        budget.take("frames", steps=2 * (len(frames) + int(before[-1])))
         if not len(several):
             return frames, lengths
         offsets = offsets_of(lengths)
@@ -456,18 +457,12 @@ class _Samples:
         """See `Stacks`."""
         starts = self._starts if samples is None else self._starts[samples]
         ends = self._ends if samples is None else self._ends[samples]
-        before = offsets_of(ends - starts)
-        total = begin = 0
-        while begin < len(starts):
-            # At least one sample, and no more than fit a batch by number and by size.
-            most = int(before[begin]) + _BATCH_BYTES
-            full = int(np.searchsorted(before, most, "right")) - 1
-            end = max(begin + 1, min(full, begin + _BATCH_SAMPLES))
+        total = 0
+        for begin, end in cuts(offsets_of(ends - starts), _BATCH_SAMPLES, _BATCH_BYTES):
             batch = self._decode(starts[begin:end], ends[begin:end])
             total += magnitude(batch.values)
             check_total(total)
             yield batch
-            begin = end
 
     def _decode(self, starts: IntArray, ends: IntArray) -> Batch:
         begin, end = int(starts[0]), int(ends[-1])

@@ -4,7 +4,10 @@
     python -m tests.flamegraphs.fuzz --minutes 30
 
 It also says which input took the longest, and the most memory that the process had at any time:
-every input is cut at 100 kB, so neither may come near the limits that the readers promise.
+every input is cut at 100 kB, so neither may come near the limits that the readers promise. A search
+of minutes is guided: it keeps the slowest inputs of each format, damages those further, repeats
+pieces of them up to a million times, and stores what grows beyond 100 kB in gzip. What it finds
+depends on the machine then; `--keep` writes the slowest.
 
 Every input is a valid profile in one of the formats, damaged in a few places. Whatever comes out
 has to be a profile whose sums hold, or one `NotAProfileError`. The test suite runs some thousand
@@ -12,6 +15,8 @@ rounds; atheris would find paths that this does not, but has no build for every 
 """
 
 import argparse
+import base64
+import contextlib
 import gzip
 import json
 import pickle
@@ -25,6 +30,7 @@ from pathlib import Path
 
 from flamegraphs.errors import NotAProfileError
 from flamegraphs.hotspots import hotspots
+from flamegraphs.unpack import GZIP, unpack
 from tests.flamegraphs.generated import field
 from tests.flamegraphs.profiles import Encoding, pprof_bytes, read_bytes
 
@@ -51,6 +57,9 @@ _SAMPLED = field(1, field(1, 1) + field(2, 2)) + field(2, field(1, 1) + field(2,
 _TWO = field(7, b"") + field(7, field(1, b"\x01"))
 _OTLP = field(1, field(2, field(2, _SAMPLED))) + field(2, _TABLES + _TEXTS + _TWO)
 _MOST = 100_000
+_LARGEST = 2**25
+"""Bytes of an input before gzip; `hostile` has larger ones."""
+_KEPT = 6
 _INTERESTING = (
     b"\x00",
     b"\xff",
@@ -117,6 +126,55 @@ def damaged(data: bytes, chosen: random.Random) -> bytes:
     return bytes(changed[:_MOST])
 
 
+def grown(data: bytes, chosen: random.Random) -> bytes:
+    """Repeat a piece many times, and pack what is too large."""
+    at, length = chosen.randrange(len(data) + 1), chosen.choice((1, 2, 3, 4, 8, 32, 128))
+    piece = data[at : at + length]
+    count = min(2 ** chosen.randint(4, 20), (_LARGEST - len(data)) // max(len(piece), 1))
+    data = data[:at] + piece * count + data[at:]
+    return data if len(data) <= _MOST else gzip.compress(data, 6, mtime=0)
+
+
+class Slowest:
+    """The slowest inputs found so far, made of each valid one."""
+
+    def __init__(self, valid: Sequence[bytes]) -> None:
+        self.kept = [[(0.0, data)] for data in valid]
+
+    def mutant(self, chosen: random.Random) -> tuple[int, bytes]:
+        """One of them, damaged or grown, of at most 100 kB; and which valid one it is made of."""
+        while True:
+            place = chosen.randrange(len(self.kept))
+            _, data = chosen.choice(self.kept[place])
+            if data.startswith(GZIP):
+                with contextlib.suppress(NotAProfileError):
+                    data = bytes(unpack([data]))
+            changed = grown(data, chosen) if chosen.random() < 0.5 else damaged(data, chosen)
+            if len(data) > _MOST and not changed.startswith(GZIP):
+                changed = gzip.compress(changed, 6, mtime=0)
+            if len(changed) <= _MOST:
+                return place, changed
+
+    def keep(self, place: int, data: bytes, took: float) -> None:
+        """Keep an input if it is among the slowest made of the same, also when read again."""
+        kept = self.kept[place]
+        if len(kept) < _KEPT or took > kept[-1][0]:
+            kept.append((min(took, timed(data)[1]), data))
+            kept.sort(key=lambda one: -one[0])
+            del kept[_KEPT:]
+
+
+def timed(data: bytes) -> tuple[bool, float]:
+    """`check` an input, and say how many seconds of the processor that took."""
+    begin = time.process_time()
+    try:
+        is_profile = check(data)
+    except BaseException as error:
+        error.add_note(f"The input: {base64.b64encode(data).decode()}")
+        raise
+    return is_profile, time.process_time() - begin
+
+
 def check(data: bytes) -> bool:
     """Read an input and say whether it still was a profile.
 
@@ -142,22 +200,38 @@ class Outcome:
     """Seconds of the processor for one input."""
     slowest_at: int = 0
     """The round that had it."""
+    slowest_input: bytes = b""
+
+    def add(self, data: bytes, is_profile: bool, took: float) -> None:
+        """Count one input."""
+        self.rounds += 1
+        self.profiles += is_profile
+        if took > self.slowest:
+            self.slowest, self.slowest_at, self.slowest_input = took, self.rounds, data
 
 
-def run(rounds: int, seed: int, seconds: float | None = None) -> Outcome:
-    """Run so many rounds, or as many as fit into ``seconds``."""
+def run(rounds: int, seed: int) -> Outcome:
+    """Damage valid inputs, so many times."""
     chosen = random.Random(seed)  # noqa: S311 - repeatable, nothing secret
     valid: Sequence[bytes] = seeds()
     found = Outcome()
-    end = None if seconds is None else time.monotonic() + seconds
-    while found.rounds < rounds if end is None else time.monotonic() < end:
+    for _ in range(rounds):
         data = damaged(chosen.choice(valid), chosen)
-        begin = time.process_time()
-        found.profiles += check(data)
-        took = time.process_time() - begin
-        found.rounds += 1
-        if took > found.slowest:
-            found.slowest, found.slowest_at = took, found.rounds
+        found.add(data, *timed(data))
+    return found
+
+
+def search(seconds: float, seed: int) -> Outcome:
+    """Look for the slowest input for so long."""
+    chosen = random.Random(seed)  # noqa: S311 - nothing secret
+    slowest = Slowest(seeds())
+    found = Outcome()
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        place, data = slowest.mutant(chosen)
+        is_profile, took = timed(data)
+        found.add(data, is_profile, took)
+        slowest.keep(place, data, took)
     return found
 
 
@@ -166,14 +240,20 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--minutes", type=float, help="instead of a number of rounds")
+    parser.add_argument("--keep", type=Path, metavar="FILE", help="where to write the slowest")
     options = parser.parse_args()
-    seconds = None if options.minutes is None else 60 * options.minutes
-    found = run(options.rounds, options.seed, seconds)
+    if options.minutes is None:
+        found = run(options.rounds, options.seed)
+    else:
+        found = search(60 * options.minutes, options.seed)
+    if options.keep is not None:
+        options.keep.write_bytes(found.slowest_input)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     sys.stdout.write(
         f"{found.profiles:,} of {found.rounds:,} damaged inputs were still profiles; the slowest "
         f"(round {found.slowest_at:,}) took {found.slowest:.3f} s, the process at most "
-        f"{peak // (2**20 if sys.platform == 'darwin' else 2**10)} MiB\n"
+        f"{peak // (2**20 if sys.platform == 'darwin' else 2**10)} MiB; "
+        f"all of it {time.process_time():,.0f} s of the processor\n"
     )
     return 0
 

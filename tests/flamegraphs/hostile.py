@@ -74,7 +74,7 @@ def _events() -> bytes:
 
 def _otlp() -> bytes:
     stack = field(7, field(1, varint(1) * 100_000))
-    dictionary = field(2, field(1, 1)) * 2 + stack * 50
+    dictionary = field(2, field(2, 1)) * 2 + stack * 50
     samples = field(2, field(1, 1) + field(2, varint(1))) * 100
     resource = field(1, field(2, field(2, samples)))
     return _packed(resource + field(2, dictionary))

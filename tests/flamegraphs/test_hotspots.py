@@ -133,6 +133,15 @@ def test_a_profile_that_is_held_is_the_same(given_stacks: Stacks) -> None:
         assert one.values.tolist() == other.values.tolist()
 
 
+def test_deep_stacks_that_are_held_come_in_small_batches() -> None:
+    deep = held(profile_of([([f"f{n}"] * 20_000, n + 1) for n in range(40)]))
+    for chosen in (None, np.arange(0, 40, 3)):
+        batches = [*deep.stacks.batches(chosen)]
+        assert max(len(batch.frames) for batch in batches) <= 2**18
+        values = [value for batch in batches for value in batch.values.tolist()]
+        assert values == list(range(1, 41, 1 if chosen is None else 3))
+
+
 def test_where_nothing_but_a_caller_is_left_there_is_no_stack_to_show() -> None:
     found = hotspots_of([(["a", "main"], -5), (["b", "main"], 0), (["c", "main"], -1)])
     assert found.is_difference
