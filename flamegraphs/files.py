@@ -63,7 +63,10 @@ def name_of(path: str) -> str:
 
 
 def read(
-    chunks: Iterable[bytes], size: int | None, sample_type: str | None = None, unit: str | None = None
+    chunks: Iterable[bytes],
+    size: int | None,
+    sample_type: str | None = None,
+    unit: str | None = None,
 ) -> Profile:
     """Read a profile in any known format from the pieces of a file of ``size`` bytes.
 

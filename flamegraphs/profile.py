@@ -23,6 +23,8 @@ IntArray = NDArray[np.int64]
 FrameArray = NDArray[np.int32]
 HeldFrames = NDArray[np.int32 | np.uint16]
 
+CHOOSE_TYPE = "Choose another with --sample-type."
+"""How the note ends that a file has several sample types."""
 MAX_TOTAL = 2**63 - 1
 """Sums are kept in 64 bits; values that add up to more are refused rather than wrapped."""
 

@@ -24,6 +24,7 @@ from flamegraphs.formats import wire
 from flamegraphs.formats.wire import ByteArray
 from flamegraphs.names import NO_STACK, UNKNOWN_NAME
 from flamegraphs.profile import (
+    CHOOSE_TYPE,
     Batch,
     FrameArray,
     Functions,
@@ -187,8 +188,7 @@ def _choose_type(
     if len(types) > 1 and wanted is None:
         which = "/".join(types[index]) if names.count(name) > 1 else repr(name)
         notes.append(
-            f"The file has several values a stack ({listed}); this is {which}. "
-            "Choose another with --sample-type."
+            f"The file has several values a stack ({listed}); this is {which}. {CHOOSE_TYPE}"
         )
     return index, notes
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flamegraphs import terminal
 from flamegraphs.errors import FlameGraphError, UsageError
-from flamegraphs.profile import Profile, held
+from flamegraphs.profile import CHOOSE_TYPE, Profile, held
 
 if TYPE_CHECKING:
     from flamegraphs.diff import Diff
@@ -173,12 +173,15 @@ def _page(profile: Profile, title: str, gpu_memory: int, binary: bool) -> Iterat
     if len(profile.stacks) <= OTHER_TYPES_UP_TO:
         found += [one for other in profile.others if (one := _drawable(other)) is not None]
     sides = _sides([one.profile.sample_type for one in found], found)
+    notes = report.warnings(found[0], gpu_memory, binary=binary)
+    if len(sides) > 1:  # the page has a list to choose from
+        notes = [note for note in notes if not note.endswith(CHOOSE_TYPE)]
     return html.write(
         html.Page(
             title,
             sides,
             [report.header(one, binary=binary) for one in found],
-            report.warnings(found[0], gpu_memory, binary=binary) + _left_out(profile, sides),
+            notes + _left_out(profile, sides),
             binary,
         )
     )

@@ -232,6 +232,7 @@ def test_a_page_has_every_sample_type_of_a_file(tmp_path: Path) -> None:
     assert names == ["all", "main", "f", "g"]
     assert [one["own"] for one in data["measures"]] == [[0, 0, 30, 12], [0, 0, 1, 1]]
     assert "in 2 stacks" in dict(data["facts"][0])["total"]
+    assert "--sample-type" not in done.out, "the page has a list to choose from"
 
 
 def test_a_sample_type_that_cannot_be_drawn_is_left_out_by_name(tmp_path: Path) -> None:
