@@ -40,6 +40,8 @@ class GrafanaPrivateEndpointArgs:
     """Distinct for each stack; distinguishes its connection from another's on the same service."""
     endpoint_args: FurtherArgs | None = None
     """Further arguments of the ``dashboard.ManagedPrivateEndpoint``."""
+    imported: str | None = None
+    """ARM id of one that is there already and is to be this one; None: it is made."""
     observed: pulumi.Input[str] | None = None
     """Revision of the approved connection; None: drift is not looked for."""
 
@@ -62,7 +64,9 @@ class GrafanaPrivateEndpoint(pulumi.ComponentResource):
         args: GrafanaPrivateEndpointArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"observed"}), opts)
+        # What is there already is no input: it would be another one at the next update.
+        inputs = component_inputs(args, leave_out={"observed", "imported"})
+        super().__init__(self.TYPE, name, inputs, opts)
         endpoint = dashboard.ManagedPrivateEndpoint(
             f"{name}-endpoint",
             managed_private_endpoint_name=args.endpoint_name,
@@ -80,6 +84,7 @@ class GrafanaPrivateEndpoint(pulumi.ComponentResource):
                 delete_before_replace=True,
                 # A failed endpoint never recovers.
                 replace_on_changes=[FAILED_BEFORE],
+                import_=args.imported,
             ),
         )
         approval = observed_operation(

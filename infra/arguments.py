@@ -367,6 +367,7 @@ def private_endpoint(
         private_link_id=store.private_link_id,
         private_link_location=stack.cluster_location,
         request_message=stack.names.request_message,
+        imported=stack.existing.own_endpoint or None,
         observed=revisions.get(APPROVAL),
     )
 

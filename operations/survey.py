@@ -408,6 +408,8 @@ class _Surveyor:
                 id=azure.managed_endpoint_id(grafana_id, one.text("name")),
                 name=one.text("name"),
                 private_link_id=one.text("properties", "privateLinkResourceId"),
+                request_message=one.text("properties", "requestMessage"),
+                provisioning_state=one.text("properties", "provisioningState"),
             )
             for one in listed
         )

@@ -264,6 +264,9 @@ class EndpointFacts(Message):
     id: str
     name: str
     private_link_id: str
+    request_message: str = ""
+    """What its connection asks with: each stack's is its own."""
+    provisioning_state: str = ""
 
 
 class GrafanaFacts(Message):

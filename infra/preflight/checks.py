@@ -33,7 +33,7 @@ from infra.preflight.grafana import (
     check_grafana,
     check_workspace,
 )
-from infra.preflight.leftovers import check_leftovers, own_leftovers
+from infra.preflight.leftovers import check_leftovers, own_endpoint, own_leftovers
 from infra.preflight.on_grafana import check_on_grafana
 from infra.preflight.presence import check_complete, check_presence, check_tokens
 from infra.preflight.private_link import (
@@ -74,6 +74,8 @@ class Existing:
     """What a killed run has left in the cluster, to be removed before its like is made."""
     storage_kept: bool
     """Whether the storage account of the profiles is there from an earlier deployment."""
+    own_endpoint: str
+    """ARM id of the private endpoint that a killed run has made, to be imported; empty: none."""
     warnings: tuple[str, ...]
     """Sentences on what works less well than it could."""
 
@@ -118,6 +120,7 @@ def evaluate(
         collects=collects,
         leftovers=own_leftovers(settings, survey, deployed),
         storage_kept=is_kept(settings, survey, request, deployed),
+        own_endpoint=own_endpoint(survey, request, deployed),
         warnings=warnings,
     )
 

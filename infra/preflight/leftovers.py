@@ -49,6 +49,26 @@ def own_leftovers(
     return tuple(one for one in inside.marked if is_one(one.path))
 
 
+def own_endpoint(survey: Survey, request: SurveyRequest, deployed: Container[str]) -> str:
+    """ARM id of the private endpoint that a killed run of this stack has made; empty: none.
+
+    Known by its request message, which only this stack gives, and only where it is the one that
+    would be made. A failed one never recovers.
+    """
+    if Own.PRIVATE_ENDPOINT in deployed:
+        return ""
+    for one in survey.endpoints:
+        same_link = one.private_link_id.lower().endswith(f"/{request.private_link_name}".lower())
+        if (
+            one.name == request.private_endpoint_name
+            and one.request_message == request.stack_mark
+            and one.provisioning_state != "Failed"
+            and same_link
+        ):
+            return one.id
+    return ""
+
+
 def check_leftovers(
     settings: Settings, survey: Survey, request: SurveyRequest, deployed: Container[str]
 ) -> Iterator[Finding]:
@@ -70,7 +90,18 @@ def _private_endpoints(
         return
     nodes = group_id((request.cluster_id or "").split("/")[2], survey.cluster.node_resource_group)
     here = f"{nodes}/providers/{PRIVATE_LINK_SERVICE}/".lower()
+    taken_over = own_endpoint(survey, request, deployed)
     for endpoint in survey.endpoints:
+        if endpoint.id == taken_over:
+            continue
+        if endpoint.request_message == request.stack_mark:
+            yield _endpoint(
+                endpoint,
+                "is from an interrupted run of this stack, and not what the settings ask for now"
+                if endpoint.provisioning_state != "Failed"
+                else "is from an interrupted run of this stack, and has failed",
+            )
+            continue
         if endpoint.name == request.only_own_endpoint:
             continue
         if endpoint.private_link_id.lower().startswith(here):

@@ -29,6 +29,11 @@ class Killed:
     preview: Outcome
     finished: Outcome
     quiet: Outcome
+    unanswered: Outcome
+    """``destroy``, while the release is deleted and the answer does not come."""
+    again: Outcome
+    refreshed: Outcome
+    """``destroy --refresh``."""
     ended: JsonObject
 
 
@@ -74,9 +79,24 @@ def killed(sim: Simulation) -> Killed:
     preview = sim.preview(check=False)
     finished = sim.up(check=False)
     quiet = sim.up(check=False)
-    sim.destroy()
+    lost = {"method": "DELETE", "path": ".*/releases/.*", "then": {"drop": "after"}}
+    sim.faults({"service": "kubernetes", **lost})
+    unanswered = sim.destroy(check=False)
+    sim.faults()
+    again = sim.destroy(check=False)
+    refreshed = sim.destroy("dev", "--refresh", check=False)
     return Killed(
-        before, destroyed, left, left_in_state, preview, finished, quiet, ended=contents(sim)
+        before=before,
+        destroyed=destroyed,
+        left=left,
+        left_in_state=left_in_state,
+        preview=preview,
+        finished=finished,
+        quiet=quiet,
+        unanswered=unanswered,
+        again=again,
+        refreshed=refreshed,
+        ended=contents(sim),
     )
 
 
@@ -98,6 +118,14 @@ def test_the_next_up_clears_it_away_and_makes_it_with_the_settings_of_today(
     assert killed.finished.ok, killed.finished.output
     assert "which an earlier run has left in the cluster" in killed.finished.output
     assert touched(killed.quiet) == {}
+
+
+def test_a_release_that_was_deleted_without_an_answer_is_forgotten_by_the_line_of_the_page(
+    killed: Killed,
+) -> None:
+    assert not killed.unanswered.ok
+    assert "release: not found" in killed.again.output
+    assert killed.refreshed.ok, killed.refreshed.output
 
 
 def test_after_that_destroy_leaves_nothing_either(killed: Killed) -> None:

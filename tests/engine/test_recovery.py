@@ -26,7 +26,6 @@ POLICY = (
     "https://aka.ms/k8s-extensions-TSG"
 )
 PLS = ".*/privateLinkServices/[^/]+"
-ENDPOINT = "azure-native:dashboard:ManagedPrivateEndpoint"
 
 
 def fails(service: str, method: str, path: str, message: str) -> JsonObject:
@@ -240,9 +239,10 @@ class Broken:
     interrupted: str
     locked: Outcome
     cancel: Outcome
-    existing_endpoint: Outcome
-    imported: Outcome
+    foreseen: Outcome
     finished: Outcome
+    cleared: Outcome
+    """``refresh --clear-pending-creates``."""
     after: Outcome
 
 
@@ -258,25 +258,16 @@ def broken(sim: Simulation, person: Portal, destroying: Destroying) -> Broken:
     sim.latency(0)
     locked = sim.up(check=False)
     cancel = sim.pulumi("cancel", "--yes", "--stack", "dev")
-    existing_endpoint = sim.up(check=False)
-    parent = next(
-        as_text(one["urn"])
-        for one in sim.state()
-        if one["type"] == "gpuobs:index:GrafanaPrivateEndpoint"
-    )
-    imported = sim.pulumi(
-        *("import", ENDPOINT, "private-endpoint-endpoint"),
-        *(person.kind("managedPrivateEndpoints")[0], "--parent", f"private-endpoint={parent}"),
-        *("--stack", "dev", "--yes", "--protect=false", "--generate-code=false"),
-    )
+    foreseen = sim.preview()
     finished = sim.up(check=False)
+    cleared = sim.refresh("dev", "--clear-pending-creates", check=False)
     return Broken(
         interrupted,
         locked,
         cancel,
-        existing_endpoint,
-        imported,
+        foreseen,
         finished,
+        cleared,
         after=sim.preview(),
     )
 
@@ -308,7 +299,6 @@ def test_the_next_up_goes_on_with_what_was_being_made_when_it_was_interrupted(
     broken: Broken,
 ) -> None:
     # It got as far as the endpoint, and the pool is in the state: nobody names it any more.
-    assert "/agentPools/gpu" not in broken.existing_endpoint.output
     assert "gpu-pool-pool" not in broken.finished.ops()
 
 
@@ -316,17 +306,21 @@ def test_a_killed_up_leaves_a_lock_that_cancel_frees(broken: Broken) -> None:
     assert broken.locked.status != 0
     assert "pulumi cancel" in broken.locked.output
     assert broken.cancel.ok, broken.cancel.output
-    assert "locked" not in broken.existing_endpoint.output
+    assert "locked" not in broken.finished.output
 
 
-def test_an_endpoint_made_by_a_killed_up_is_imported_and_the_rest_is_made(broken: Broken) -> None:
-    assert "cannot create already existing resource" in broken.existing_endpoint.output
-    assert "/managedPrivateEndpoints/" in broken.existing_endpoint.output
-    assert broken.imported.ok, broken.imported.output
+def test_an_endpoint_made_by_a_killed_up_is_taken_over_and_the_rest_is_made(broken: Broken) -> None:
+    assert broken.foreseen.ops()["private-endpoint-endpoint"] == "import"
     assert broken.finished.ok, broken.finished.output
+    assert broken.finished.ops()["private-endpoint-endpoint"] == "import"
     assert broken.finished.ops()["private-endpoint-approval"] == "create"
-    assert "private-endpoint-endpoint" not in broken.finished.ops()
     assert broken.after.ops() == {}
+
+
+def test_the_warning_of_pending_operations_ends_with_the_line_of_the_page(broken: Broken) -> None:
+    assert "pending operations" in broken.finished.output
+    assert broken.cleared.ok, broken.cleared.output
+    assert "pending operations" not in broken.after.output
 
 
 # --- destroying what is gone ---------------------------------------------------------------------

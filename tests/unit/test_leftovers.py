@@ -253,3 +253,45 @@ def test_a_preview_only_warns_of_an_upgrade_that_an_update_waits_for() -> None:
     assert "`pulumi up` waits" in warning
     (fault,) = faults(survey)
     assert "Upgrading" in fault
+
+
+def own_endpoint(**changes: Any) -> Survey:
+    """This stack's own endpoint, which the engine does not know."""
+    facts = {
+        "id": f"{GRAFANA_ID}/managedPrivateEndpoints/{NAMES.private_endpoint}",
+        "name": NAMES.private_endpoint,
+        "private_link_id": f"{LINK}/providers/Microsoft.Network/privateLinkServices/"
+        f"{NAMES.private_link}",
+        "request_message": NAMES.request_message,
+        "provisioning_state": "Creating",
+        **changes,
+    }
+    return with_facts(endpoints=(EndpointFacts.model_validate(facts),))
+
+
+def test_an_endpoint_that_asks_with_this_stacks_message_is_taken_over() -> None:
+    for state in ("Creating", "Succeeded"):
+        found = checked(own_endpoint(provisioning_state=state))
+        assert found.own_endpoint.endswith(f"/managedPrivateEndpoints/{NAMES.private_endpoint}")
+    known = checked(own_endpoint(), deployed={Own.PRIVATE_ENDPOINT})
+    assert known.own_endpoint == checked(own_endpoint(), deployed=EVERYTHING).own_endpoint == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"provisioning_state": "Failed"}, "has failed"),
+        ({"private_link_id": f"{LINK}/providers/X/y/other"}, "not what the settings ask for now"),
+        ({"name": "before"}, "not what the settings ask for now"),
+    ],
+)
+def test_one_of_an_interrupted_run_that_does_not_fit_is_named_with_the_line_that_deletes_it(
+    changes: dict[str, str], words: str
+) -> None:
+    (fault,) = faults(own_endpoint(**changes))
+    assert words in fault
+    assert "az resource delete --ids" in fault
+
+
+def test_an_endpoint_with_the_message_of_another_stack_is_not_taken_over() -> None:
+    assert checked(own_endpoint(request_message="gpuobs gpuobs prod 1")).own_endpoint == ""
