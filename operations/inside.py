@@ -55,7 +55,7 @@ def look_inside(session: Session, cluster_id: str, mark: str, *, admin: bool) ->
             agent_by_hand=agent is not None
             and not agent.text("metadata", "annotations", RELEASE_NAME),
             marked=own.result(),
-            namespace_empty=not (release or link or agent),
+            namespace_empty=namespace is not None and not (release or link or agent),
             device_plugins=plugins.result(),
             gpu_operator=operator.result(),
             policies=policies.result(),
