@@ -40,6 +40,7 @@ from infra.preflight.cloud import CONFIGURATION, check_cloud
 from infra.preflight.request import own_resource_group
 from infra.settings import Settings, load, sections_of, with_current_spellings
 from infra.settings.project_file import PROJECT_FILE, lost_settings
+from infra.storage_change import storage_change
 
 LONGEST_OPERATION_SECONDS = 3600
 """How long an ``up`` waits for another operation: an upgrade of a cluster takes up to an hour."""
@@ -258,7 +259,8 @@ def load_stack(operations: Operations) -> Stack:
         found = _at_rest(operations, request, found)
     existing = evaluate(settings, found, request, own, preview=preview)
     interrupted = interrupted_install(own, request.cluster_id or "")
-    for warning in (*existing.warnings, *([interrupted] if interrupted else [])):
+    moved = storage_change(settings.pyroscope.storage, own)
+    for warning in (*existing.warnings, *filter(None, (interrupted, moved))):
         pulumi.log.warn(warning)
     stack = Stack(
         project=project,

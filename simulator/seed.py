@@ -41,7 +41,7 @@ def plant(world: World) -> None:
             f"rg-{environment}",
             f"Microsoft.ContainerService/managedClusters/aks-{environment}",
             "2025-09-01",
-            _cluster(f"aks-{environment}"),
+            _cluster(f"aks-{environment}", signs_in=environment == "prod"),
         )
     grafana = azure.put("rg-dev", "Microsoft.Dashboard/grafana/grafana-dev", "2024-10-01", _GRAFANA)
     workspace = azure.put(
@@ -108,13 +108,16 @@ _EXPORTER_MONITOR: JsonObject = {
 }
 
 
-def _cluster(name: str) -> JsonObject:
+def _cluster(name: str, *, signs_in: bool) -> JsonObject:
+    """A cluster, and whether its pods can sign in as identities of Azure."""
     return {
         "location": LOCATION,
         "identity": {"type": "SystemAssigned"},
         "properties": {
             "dnsPrefix": name,
             "azureMonitorProfile": {"metrics": {"enabled": True}},
+            "oidcIssuerProfile": {"enabled": signs_in},
+            "securityProfile": {"workloadIdentity": {"enabled": signs_in}},
             "agentPoolProfiles": [
                 {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 2}
             ],

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from simulator import signals
 from simulator.kubernetes.pyroscope_server import is_pyroscope
 from simulator.prometheus.exporters import Node
+from simulator.pyroscope.buckets import Buckets
 from simulator.values import (
     JsonObject,
     as_integer,
@@ -58,6 +59,7 @@ class Recorder:
 
     def __init__(self, world: World) -> None:
         self._world = world
+        self._buckets = Buckets(world)
 
     def watch(self) -> None:
         """Note what flows after every change of the world."""
@@ -82,6 +84,7 @@ class Recorder:
         for cluster_id in world.clusters:
             if signals.ready_pyroscope(world, cluster_id) is not None:
                 answering.add(_profiles_key(cluster_id))
+                self._take_up(cluster_id)
                 if not signals.profiles_missing(world, cluster_id):
                     flowing[_profiles_key(cluster_id)] = self._kind(cluster_id)
             for workspace in world.of_type("Microsoft.Monitor/accounts"):
@@ -93,7 +96,20 @@ class Recorder:
             if key in answering or self._is_kept(key):
                 self._follow(key, flowing.get(key))
             else:
-                stored.pop(key, None)
+                self._lose(key)
+
+    def _take_up(self, cluster_id: str) -> None:
+        """What a server that is up finds in its container."""
+        found = self._buckets.attach(cluster_id)
+        if found:
+            self._stored().setdefault(_profiles_key(cluster_id), found)
+
+    def _lose(self, key: str) -> None:
+        """What is gone with its server, but for what is in a container."""
+        self._follow(key, None)
+        intervals = as_objects(self._stored().pop(key, None))
+        if key.startswith(_PROFILES):
+            self._buckets.leave(key.removeprefix(_PROFILES), intervals)
 
     def _is_kept(self, key: str) -> bool:
         """Whether what was recorded still is somewhere though its server may be down."""

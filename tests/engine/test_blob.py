@@ -1,8 +1,10 @@
 """Profiles in Azure Blob Storage: one life of a stack, up, again, down, and up once more."""
 
+import time
+
 import pytest
 
-from simulator.values import as_object, dig
+from simulator.values import as_object, as_text, dig
 from tests.engine.changes import STACK, apply, order, touched
 from tests.engine.portal import Portal
 from tests.engine.simulation import Outcome, Simulation
@@ -44,8 +46,28 @@ def test_a_second_up_changes_nothing(first: Outcome, sim: Simulation) -> None:
     assert touched(sim.up(STACK)) == {}
 
 
+def found(person: Portal, until: int) -> int:
+    """The bytes that Pyroscope shows of the time before ``until``, in milliseconds."""
+    asked = {
+        "profileTypeID": "process_cpu:malloc:bytes:process_cuda:bytes",
+        "labelSelector": "{}",
+        "start": until - 3_600_000,
+        "end": until,
+    }
+    path = "/pyroscope/aks-dev/querier.v1.QuerierService/SelectMergeStacktraces"
+    answer = as_object(person.http.post(path, json=asked).json())
+    return int(as_text(dig(answer, "flamegraph", "total"), "0"))
+
+
+@pytest.fixture(scope="module")
+def written(first: Outcome, person: Portal) -> tuple[int, int]:
+    """An instant, and what Pyroscope had of the time before it."""
+    now = int(time.time() * 1000)
+    return now, found(person, now)
+
+
 def test_destroy_takes_the_release_first_and_leaves_the_account_with_its_profiles(
-    first: Outcome, sim: Simulation, person: Portal
+    written: tuple[int, int], sim: Simulation, person: Portal
 ) -> None:
     gone = sim.destroy(STACK)
     deleted = order(gone)
@@ -58,13 +80,15 @@ def test_destroy_takes_the_release_first_and_leaves_the_account_with_its_profile
     assert person.kind("userAssignedIdentities") == []
 
 
-def test_the_next_up_finds_the_account_by_its_mark_and_uses_it_again(
-    sim: Simulation, person: Portal
+def test_the_next_up_finds_the_account_by_its_mark_and_shows_the_profiles_in_it(
+    written: tuple[int, int], sim: Simulation, person: Portal
 ) -> None:
     again = sim.up(STACK)
     assert "profile-storage-account" not in again.ops()
     assert ROLE in again.ops()
     assert touched(sim.up(STACK)) == {}
+    until, total = written
+    assert found(person, until) == total > 0
 
 
 def test_a_container_of_ones_own_takes_its_place_and_gets_a_role_of_its_own(
@@ -107,3 +131,13 @@ def test_an_account_goes_with_the_stack_where_the_stack_file_says_so(
     gone = sim.destroy(STACK)
     assert person.call("GET", ACCOUNT).status_code == 404
     assert "stays, with the profiles" not in gone.output
+
+
+def test_the_production_stack_keeps_profiles_in_blob_and_tells_somebody(
+    sim: Simulation, person: Portal
+) -> None:
+    made = sim.up("prod").ops()
+    assert {ROLE, "alerts-rule-group"} <= set(made)
+    assert touched(sim.up("prod")) == {}
+    sim.destroy("prod")
+    assert len(person.kind("storageAccounts")) == 2, "ours, and the one that stays"

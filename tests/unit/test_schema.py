@@ -49,7 +49,7 @@ def test_the_schema_is_one_that_editors_understand() -> None:
     VALIDATOR.check_schema(schema.stack_schema())
 
 
-@pytest.mark.parametrize("name", ["Pulumi.dev.yaml", "Pulumi.sandbox.yaml"])
+@pytest.mark.parametrize("name", ["Pulumi.dev.yaml", "Pulumi.prod.yaml", "Pulumi.sandbox.yaml"])
 def test_the_shipped_stack_files_match_the_schema_and_point_to_it(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     reference = re.match(r"# yaml-language-server: \$schema=(\S+)\n", text)

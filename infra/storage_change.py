@@ -1,0 +1,64 @@
+"""What a change of where profiles are kept takes away, said before it is made.
+
+What a deployed server keeps its profiles in, only the stack's state tells.
+"""
+
+from enum import StrEnum
+
+from contract.json import Document
+from infra.deployed import Deployed, Own
+from infra.settings import StorageSettings
+
+
+class Kept(StrEnum):
+    """Where profiles are."""
+
+    POD = "in the pod"
+    DISK = "on the disk"
+    BLOB = "in Blob Storage"
+
+
+def storage_change(storage: StorageSettings, deployed: Deployed) -> str:
+    """A sentence for who is about to change it; empty where nothing changes, or nothing is lost."""
+    release = deployed.outputs_of(Own.RELEASE)
+    if not release:
+        return ""
+    before, after = _deployed(release), _wanted(storage)
+    if before == after:
+        return ""
+    return f"Profiles are {before.value} and will be {after.value}. {_LOST[before, after]}"
+
+
+def _deployed(release: Document) -> Kept:
+    pyroscope = release.child("values", "pyroscope")
+    if pyroscope.text("structuredConfig", "storage", "backend") == "azure":
+        return Kept.BLOB
+    return Kept.DISK if pyroscope.flag("persistence", "enabled") else Kept.POD
+
+
+def _wanted(storage: StorageSettings) -> Kept:
+    if storage.blob is not None:
+        return Kept.BLOB
+    return Kept.DISK if storage.disk is not None else Kept.POD
+
+
+_FROM_POD = (
+    "Those in the pod are lost: the release is deleted and made again, and Grafana reaches no "
+    "profiles meanwhile."
+)
+_TO_POD = (
+    "The release is deleted and made again, and what it then keeps is gone when its pod restarts. "
+)
+_LOST = {
+    (Kept.POD, Kept.DISK): _FROM_POD,
+    (Kept.POD, Kept.BLOB): _FROM_POD,
+    (Kept.DISK, Kept.BLOB): "The server restarts. What the disk holds stays on it and is not shown "
+    "any more, but for the last 4 hours; back on the disk alone it is shown again.",
+    (Kept.BLOB, Kept.DISK): "The server restarts, and writes what it still holds to Blob first. "
+    "What is there is not shown any more, but for the last 4 hours; what becomes of it says "
+    "onDestroy of the stack as it is deployed.",
+    (Kept.DISK, Kept.POD): _TO_POD + "The disk's claim and what is on it stay, and are not shown.",
+    (Kept.BLOB, Kept.POD): _TO_POD
+    + "What is in Blob is not shown any more; what becomes of it says onDestroy of the stack as it "
+    "is deployed.",
+}
