@@ -51,6 +51,8 @@ class Right:
     """What it is needed to make; once all of it is deployed, a right that is missing only warns."""
     optional: bool = False
     """Whether a deployment goes on without it."""
+    where_collected: bool = False
+    """Whether it is needed only where this stack's own rule brings the metrics to the workspace."""
     with_azure_rbac: bool = False
     """Whether it is needed only in a cluster that uses Azure RBAC for Kubernetes."""
 
@@ -76,9 +78,9 @@ def _uses_own_group(settings: Settings) -> bool:
     return not _creates_group(settings)
 
 
-def _collects(settings: Settings) -> bool:
+def _may_collect(settings: Settings) -> bool:
     workspace = settings.prometheus.azure_monitor_workspace
-    return workspace is not None and workspace.collect is Collect.YES
+    return workspace is not None and workspace.collect is not Collect.NO
 
 
 def _alerts(settings: Settings) -> bool:
@@ -192,8 +194,9 @@ RIGHTS: Final = (
             f"{azure.DATA_COLLECTION_ENDPOINT}/write",
             f"{azure.DATA_COLLECTION_RULE}/write",
         ),
-        needed=lambda settings: _collects(settings) and _uses_own_group(settings),
+        needed=lambda settings: _may_collect(settings) and _uses_own_group(settings),
         makes=(Own.COLLECTION_RULE,),
+        where_collected=True,
     ),
     Right(
         role="Contributor",

@@ -150,7 +150,7 @@ def _findings(
     yield from check_visibility(settings, _subscription(survey, request))
     yield from check_regions(survey, _location(settings, survey))
     yield from _action_groups(survey)
-    yield from check_rights(survey, request, run.deployed)
+    yield from check_rights(survey, request, run.deployed, collects=run.collects)
     yield from check_quota(settings, survey)
     yield from _registry_login(survey, request)
 

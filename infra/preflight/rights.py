@@ -3,7 +3,7 @@
 from collections.abc import Container, Iterator
 
 from contract.lines import assign_role
-from contract.messages.survey import ClusterFacts, Presence, RightFacts, Survey, SurveyRequest
+from contract.messages.survey import Presence, RightFacts, Survey, SurveyRequest
 from infra.deployed import EVERYTHING
 from infra.faults import Fault
 from infra.preflight.caller import caller_of
@@ -12,13 +12,16 @@ from infra.rights import RIGHTS, On, Right
 
 
 def check_rights(
-    survey: Survey, request: SurveyRequest, deployed: Container[str]
+    survey: Survey, request: SurveyRequest, deployed: Container[str], *, collects: bool
 ) -> Iterator[Finding]:
-    """A fault for each right that is missing, unless what it is needed for is deployed."""
+    """A fault for each right that is missing, unless what it is needed for is deployed.
+
+    ``collects`` says whether this stack's own rule brings the metrics to the workspace.
+    """
     unread: list[str] = []
     for facts in survey.rights:
         right = RIGHTS[facts.key]
-        if not _counts(right, facts, survey):
+        if not _counts(right, survey) or (right.where_collected and not collects):
             continue
         if not facts.known:
             unread.append(facts.scope)
@@ -34,21 +37,17 @@ def check_rights(
         yield f"Whether you have the rights that a deployment needs on {places} cannot be read."
 
 
-def _counts(right: Right, facts: RightFacts, survey: Survey) -> bool:
+def _counts(right: Right, survey: Survey) -> bool:
     """Whether it is known that the right is needed, and what it is on is there."""
     found = {On.CLUSTER: survey.cluster.presence, On.GRAFANA: survey.grafana.presence}
     if found.get(right.on, Presence.FOUND) is not Presence.FOUND:
         return False  # which is reported already
     if right.on is On.OWN_GROUP and survey.resource_group not in _MAY_BE_THERE:
         return False
-    return not right.with_azure_rbac or _uses_azure_rbac(survey.cluster)
+    return not right.with_azure_rbac or survey.cluster.azure_rbac
 
 
 _MAY_BE_THERE = (Presence.FOUND, Presence.NOT_ASKED)
-
-
-def _uses_azure_rbac(cluster: ClusterFacts) -> bool:
-    return cluster.azure_rbac
 
 
 def _missing(

@@ -25,8 +25,9 @@ def facts(number: int, **changes: object) -> Survey:
     return GOOD.model_copy(update={"rights": (found,), "cluster": cluster})
 
 
-def said(survey: Survey, deployed: Deployed = NOTHING) -> list[Finding]:
-    return list(check_rights(survey, asked(settings(WITH_METRICS)), deployed))
+def said(survey: Survey, deployed: Deployed = NOTHING, *, collects: bool = True) -> list[Finding]:
+    request = asked(settings(WITH_METRICS))
+    return list(check_rights(survey, request, deployed, collects=collects))
 
 
 def lacking(number: int) -> Survey:
@@ -87,6 +88,13 @@ def test_nothing_is_said_of_rights_on_what_is_not_there() -> None:
 def test_a_right_inside_the_cluster_is_needed_where_azure_says_who_may_do_what_there() -> None:
     number = next(number for number, right in enumerate(RIGHTS) if right.with_azure_rbac)
     assert said(lacking(number).model_copy(update={"cluster": GOOD.cluster})) == []
+
+
+def test_rights_for_collection_rules_are_needed_where_the_stack_makes_them() -> None:
+    number = next(number for number, right in enumerate(RIGHTS) if right.where_collected)
+    assert RIGHTS[number] in wanted(settings(WITH_METRICS))
+    assert said(lacking(number)) != []
+    assert said(lacking(number), collects=False) == []
 
 
 def test_the_rights_that_are_looked_for_follow_from_the_settings() -> None:
