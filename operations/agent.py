@@ -12,7 +12,7 @@ import json
 from datetime import UTC, datetime
 
 from contract.messages.agent import AgentRequest, RestartedAgent
-from operations.clock import GIVE_UP_AFTER, say
+from operations.clock import GIVE_UP_AFTER, GIVE_UP_LOOKING_AFTER, say
 from operations.errors import ExitCode, OperationError
 from operations.kubernetes import Kubernetes
 from operations.session import Session
@@ -29,9 +29,18 @@ SETTINGS = "gpuobs/agent-settings"
 
 def record(request: AgentRequest, session: Session) -> RestartedAgent:
     """Keep which settings the pods start with. Where that cannot be, any update restarts them."""
-    try:
+
+    def attempt() -> None:
         api = Kubernetes(session, request.cluster_id, admin=request.admin)
         api.merge(_path(request), _marked(request), "record the agent's settings")
+
+    try:
+        session.clock.poll(
+            attempt,
+            what="the agent's settings to be recorded",
+            within=session.within(DEADLINE),
+            give_up_after=GIVE_UP_LOOKING_AFTER,
+        )
     except OperationError as error:
         say(f"note: the agent's settings are not recorded: {error.sentence()}")
     return RestartedAgent(restarted=False)

@@ -25,6 +25,13 @@ GIVE_UP_AFTER: Mapping[ExitCode, float] = {
 A network that is down should not cost a whole deadline; a role assigned a moment ago takes minutes.
 """
 
+GIVE_UP_LOOKING_AFTER: Mapping[ExitCode, float] = {
+    ExitCode.NOT_FOUND: 0.0,
+    ExitCode.FORBIDDEN: 0.0,
+    ExitCode.UNREACHABLE: 3.0,
+}
+"""The same for a look that a preview waits for, at what may not be reachable from here at all."""
+
 CONNECT_SECONDS = 5.0
 _SHORTEST_READ_SECONDS, _LONGEST_READ_SECONDS = 10.0, 30.0
 

@@ -12,6 +12,7 @@ from contract.agent import AGENT_DAEMON_SET, NAMESPACE, PYROSCOPE_SERVICE
 from contract.json import Document, as_object, as_text
 from contract.messages.leftovers import Leftover
 from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence
+from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.errors import OperationError
 from operations.kubernetes import Kubernetes
 from operations.leftovers import marked
@@ -28,14 +29,27 @@ _CONSTRAINTS = "/apis/constraints.gatekeeper.sh/v1beta1"
 _NEEDED = ("noprivilege", "blockhostnamespace", "hostfilesystem", "allowedcapabilities")
 """Parts of the names of Azure Policy's constraint templates on what the agent's pods are."""
 
+DEADLINE = 20.0
+"""Seconds for an API server that is busy."""
+
 T = TypeVar("T")
 
 
 def look_inside(session: Session, cluster_id: str, mark: str, *, admin: bool) -> InsideFacts:
     """The facts, with what carries ``mark``; ``UNREACHABLE`` where the server does not answer."""
-    try:
+
+    def look() -> tuple[Kubernetes, Document | None]:
         api = Kubernetes(session, cluster_id, admin=admin)
-        namespace = api.find(f"/api/v1/namespaces/{NAMESPACE}", "look up the namespace")
+        return api, api.find(f"/api/v1/namespaces/{NAMESPACE}", "look up the namespace")
+
+    try:
+        api, namespace = session.clock.poll(
+            look,
+            what="the cluster's API server",
+            within=DEADLINE,
+            give_up_after=GIVE_UP_LOOKING_AFTER,
+            quiet=True,
+        )
     except OperationError:
         return InsideFacts(presence=Presence.UNREACHABLE)
     with ThreadPoolExecutor(4) as pool:

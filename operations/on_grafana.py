@@ -19,7 +19,7 @@ _EDITOR = Role.GRAFANA_EDITOR.role_name
 
 
 def look(wanted: WantedOnGrafana, grafana: Grafana) -> OnGrafana:
-    """What is there; one look, that is not repeated."""
+    """What is there; raises what Grafana's API does."""
     sources = grafana.get_list("/api/datasources", "list the data sources", _ADMIN)
     in_the_way: list[InTheWay] = []
     moving: list[str] = []

@@ -41,6 +41,7 @@ from contract.messages.survey import (
 )
 from operations import link_survey, storage_survey
 from operations.azure import not_understood, parse_id, presence_of
+from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
 from operations.errors import ExitCode, OperationError, in_short
 from operations.registry import login_file
@@ -388,7 +389,14 @@ class _Surveyor:
         from operations.on_grafana import look
 
         try:
-            return look(wanted, Grafana(self._session, endpoint, workspace))
+            grafana = Grafana(self._session, endpoint, workspace)
+            return self._session.clock.poll(
+                lambda: look(wanted, grafana),
+                what="Grafana",
+                within=DEADLINE,
+                give_up_after=GIVE_UP_LOOKING_AFTER,
+                quiet=True,
+            )
         except OperationError:
             return OnGrafana()
 

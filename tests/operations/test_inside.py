@@ -24,6 +24,14 @@ def test_an_empty_cluster_has_nothing_in_the_way(azure: Azure, operations: Opera
     assert look(operations) == InsideFacts(presence=Presence.FOUND)
 
 
+def test_a_cluster_that_is_busy_for_a_moment_is_looked_into(
+    azure: Azure, operations: Operations
+) -> None:
+    for path in (".*/listClusterUserCredential", "/kubernetes/.*/namespaces/gadget"):
+        azure.fault("GET|POST", path, {"status": 429})
+        assert look(operations).presence is Presence.FOUND
+
+
 def test_nobody_looks_who_does_not_ask(azure: Azure, operations: Operations) -> None:
     del azure
     assert survey(operations).inside.presence is Presence.NOT_ASKED

@@ -344,6 +344,15 @@ def on_grafana(operations: Operations) -> OnGrafana:
     return survey(operations, on_grafana=WANTED).on_grafana
 
 
+def test_a_grafana_that_is_busy_for_a_moment_is_looked_at(
+    azure: Azure, operations: Operations
+) -> None:
+    make(azure, "profiles", "p", "grafana-pyroscope-datasource", None)
+    for path in (".*/api/datasources", ".*/api/dashboards/uid/.*", ".*/api/search"):
+        azure.fault("GET", path, {"status": 503})
+        assert [one.title for one in on_grafana(operations).in_the_way] == ["profiles"]
+
+
 def test_nothing_is_in_the_way_of_a_stack_whose_names_are_free_or_its_own(
     azure: Azure, operations: Operations
 ) -> None:
