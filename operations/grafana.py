@@ -79,10 +79,21 @@ class Grafana:
             raise
 
     def delete(self, path: str, action: str, role: str) -> None:
-        """Delete what is at ``path``, if it is there."""
+        """Delete what is at ``path``, if it is there, and look whether it is gone.
+
+        Whatever is between here and Grafana may answer a deletion with a success that is none.
+        """
         self.request(
             "DELETE", path, action, role, accept=lambda status: status < 300 or status == 404
         )
+        if self.find(path, action, role) is not None:
+            raise OperationError(
+                ExitCode.UNREACHABLE,
+                f"Could not {action}: it is still there after a success was answered.",
+                why="something in between may have answered in place of Grafana",
+                fix=CHECK_NETWORK,
+                transient=True,
+            )
 
     def request(
         self,

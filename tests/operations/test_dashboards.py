@@ -313,7 +313,11 @@ def test_an_answer_that_is_not_grafanas_is_no_fact_and_no_success(
 
 
 @pytest.mark.parametrize("path", [".*/dashboards/uid/.*", ".*/folders/.*"])
-@pytest.mark.parametrize("then", [{"status": 503}, {"drop": "before"}, {"drop": "after"}])
+@pytest.mark.parametrize(
+    "then",
+    [{"status": 503}, {"drop": "before"}, {"drop": "after"}, {"status": 200, "text": "{}"}],
+    ids=["busy", "not received", "not answered", "a success that is none"],
+)
 def test_one_bad_answer_leaves_nothing_behind_when_deleting(
     azure: Azure, operations: Operations, path: str, then: dict[str, object]
 ) -> None:

@@ -234,6 +234,15 @@ def test_deleting_removes_our_source_and_deleting_again_succeeds(
     }
 
 
+def test_a_deletion_that_was_answered_with_success_and_not_done_is_repeated(
+    azure: Azure, operations: Operations
+) -> None:
+    operations.succeed(APPLY, pyroscope(azure))
+    azure.fault("DELETE", ".*/datasources/.*", {"status": 200, "text": "{}"}, service="grafana")
+    operations.succeed(DELETE, pyroscope(azure))
+    assert not azure.source("local-pyroscope")
+
+
 @pytest.mark.parametrize("owner", [OTHER, None], ids=["another stack", "nobody"])
 def test_deleting_leaves_somebody_elses_source_alone_and_says_so(
     azure: Azure, operations: Operations, owner: Owner | None
