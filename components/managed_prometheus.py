@@ -12,12 +12,11 @@ from pulumi_azure_native import monitor
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.stated import stated
+from contract.azure import ENDPOINT_ASSOCIATION
 
 PROMETHEUS_STREAM = "Microsoft-PrometheusMetrics"
 FORWARDER = "PrometheusDataSource"
 DESTINATION = "MonitoringAccount"
-ENDPOINT_ASSOCIATION = "configurationAccessEndpoint"
-"""The only name under which Azure associates a collection endpoint; a rule must not be in it."""
 
 
 @dataclass(frozen=True, kw_only=True)

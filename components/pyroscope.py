@@ -22,6 +22,7 @@ from components.private_link import PrivateLinkArgs
 from components.private_link_operations import known_with
 from components.pyroscope_disk import DiskArgs, grow_claim
 from components.pyroscope_storage import KeepingArgs, watch_start
+from components.release_recovery import RecoveryArgs, recovery
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
 from contract.images import SERVER
 
@@ -70,6 +71,8 @@ class PyroscopeArgs:
     affinity: Mapping[str, Any] | None = None
     values: Mapping[str, Any] | None = None
     """Further chart values, under those that the product owns (``pyroscope_values``)."""
+    recovery: RecoveryArgs | None = None
+    """What a Helm that was cut off has left; None: it never was."""
     release_args: FurtherArgs | None = None
     """Further arguments of the ``helm.v3.Release``."""
 
@@ -88,7 +91,7 @@ class Pyroscope(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: PyroscopeArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args), opts)
+        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"recovery"}), opts)
         cluster = deleted_with(opts)
         # The cluster's deletion takes the nodes' group along, and the service in it.
         guard = private_link_operations.guard(
@@ -160,6 +163,7 @@ def _release(
         atomic=False,
         opts=pulumi.ResourceOptions(
             parent=parent,
+            depends_on=recovery(parent, name, args.recovery, args.namespace, cluster),
             transformations=adding("release_args", args.release_args),
             # Name and namespace are taken until the old one is gone.
             delete_before_replace=True,

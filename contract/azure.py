@@ -37,6 +37,8 @@ DATA_COLLECTION_ENDPOINT = "Microsoft.Insights/dataCollectionEndpoints"
 DATA_COLLECTION_RULE = "Microsoft.Insights/dataCollectionRules"
 DATA_COLLECTION_RULE_ASSOCIATION = "Microsoft.Insights/dataCollectionRuleAssociations"
 DATA_COLLECTION_API = "2022-06-01"
+ENDPOINT_ASSOCIATION = "configurationAccessEndpoint"
+"""The only name under which Azure associates a collection endpoint; a rule must not be in it."""
 
 RULE_GROUP = "Microsoft.AlertsManagement/prometheusRuleGroups"
 
@@ -57,6 +59,11 @@ ROLE_ASSIGNMENT = "Microsoft.Authorization/roleAssignments"
 ROLE_DEFINITION = "Microsoft.Authorization/roleDefinitions"
 PERMISSIONS = "Microsoft.Authorization/permissions"
 AUTHORIZATION_API = "2022-04-01"
+
+LOCK = "Microsoft.Authorization/locks"
+LOCK_API = "2020-05-01"
+LOCKED = "ScopeLocked"
+"""The error code of what a management lock refuses."""
 
 COMPUTE_SKUS = "Microsoft.Compute/skus"
 COMPUTE_SKUS_API = "2021-07-01"

@@ -16,9 +16,7 @@ def line(*words: str) -> str:
 
 
 def named(resource_id: str) -> tuple[str, ...]:
-    """The options that name a resource to ``az``; without an id, with words to fill in."""
-    if not resource_id:
-        return ("--name", "NAME", "--resource-group", "GROUP")
+    """The options that name a resource to ``az``."""
     _, _, subscription, _, group, *_, name = resource_id.split("/")
     return ("--name", name, "--resource-group", group, "--subscription", subscription)
 
@@ -37,6 +35,11 @@ def in_cluster(cluster_id: str, *words: str) -> str:
 def delete_resource(resource_id: str, api_version: str) -> str:
     """The line that deletes a resource."""
     return line("az", "resource", "delete", "--ids", resource_id, "--api-version", api_version)
+
+
+def delete_lock(lock_id: str) -> str:
+    """The line that takes a management lock away."""
+    return line("az", "lock", "delete", "--ids", lock_id)
 
 
 def assign_role(*, role: str, assignee: str, kind: str, scope: str) -> str:

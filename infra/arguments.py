@@ -52,11 +52,14 @@ from components.present_extension import PresentExtensionArgs
 from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArgs
 from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
 from components.pyroscope_storage import BlobArgs, KeepingArgs
+from components.release_recovery import RecoveryArgs
 from components.system_pool import SystemPoolArgs
 from contract.agent import PYROSCOPE_PORT
+from contract.choices import ClusterCredentials
 from contract.images import CHART, DEVICE_PLUGIN, SERVER, mirrored
 from contract.messages.drift import APPROVAL
 from contract.messages.grafana import Source
+from contract.messages.release import RecordOfRelease
 from contract.messages.survey import DASHBOARD, Presence
 from infra.dashboard import dashboard_model
 from infra.preflight import caller_of
@@ -267,6 +270,20 @@ def pyroscope(stack: Stack, gadget: InspektorGadget, blob: BlobArgs | None) -> P
         tolerations=settings.tolerations or None,
         affinity=settings.affinity or None,
         values=settings.values or None,
+        recovery=_recovery(stack),
+    )
+
+
+def _recovery(stack: Stack) -> RecoveryArgs | None:
+    if not stack.helm_records and not stack.was_recovered:
+        return None
+    return RecoveryArgs(
+        cluster_id=stack.cluster_id,
+        admin=stack.settings.cluster.credentials is ClusterCredentials.ADMIN,
+        records=[
+            RecordOfRelease(name=one.name, uid=one.uid, status=one.status)
+            for one in stack.helm_records
+        ],
     )
 
 

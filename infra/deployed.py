@@ -26,7 +26,9 @@ class Own(StrEnum):
     RELEASE = "pyroscope-release"
     STORAGE_ACCOUNT = "profile-storage-account"
     STORAGE_ROLE = "profile-storage-role"
+    RELEASE_RECOVERY = "pyroscope-release-recovery"
     COLLECTION_RULE = "prometheus-rule"
+    ACCESS_ENDPOINT = "prometheus-endpoint-association"
     PRIVATE_ENDPOINT = "private-endpoint-endpoint"
     APPROVAL = "private-endpoint-approval"
     PROFILES_SOURCE = "data-sources-pyroscope"
@@ -44,6 +46,11 @@ class Deployed(Container[str]):
     def __contains__(self, name: object) -> bool:
         """Whether a resource of that name is deployed, as far as is known."""
         return self.outputs is None or name in self.outputs
+
+    @property
+    def known(self) -> Container[str]:
+        """The names that the state does hold, where it can be read."""
+        return self.outputs or {}
 
     def outputs_of(self, name: str) -> Document:
         """The outputs of a resource; empty where it is not known."""

@@ -16,10 +16,11 @@ _GROWN = "pyroscope-disk"
 """The resource that asks for more; there only where a disk has grown."""
 
 
-def planned_disk(storage: StorageSettings, deployed: Deployed) -> DiskArgs | None:
+def planned_disk(storage: StorageSettings, deployed: Deployed, cluster_id: str) -> DiskArgs | None:
     """The disk as the component is told of it: as it was made, and the size it shall grow to.
 
-    One that only Blob asks for is kept as it is, where there is one.
+    One that only Blob asks for is kept as it is, where there is one. ``cluster_id`` is the ARM id
+    of the cluster, for lines that are to be run in it.
 
     Raises:
         ConfigurationError: it would have to shrink.
@@ -37,36 +38,37 @@ def planned_disk(storage: StorageSettings, deployed: Deployed) -> DiskArgs | Non
     if storage.disk is None:
         wanted = Disk(size=now, storage_class_name=kept_class)
     if gibibytes(wanted.size) < gibibytes(now):
-        raise ConfigurationError([_shrinks(wanted, now)])
+        raise ConfigurationError([_shrinks(wanted, now, cluster_id)])
     if wanted.storage_class_name != kept_class:
-        pulumi.log.warn(_stays(wanted, kept_class))
+        pulumi.log.warn(_stays(wanted, kept_class, cluster_id))
     if gibibytes(wanted.size) == gibibytes(first):
         return DiskArgs(size=first, storage_class_name=kept_class)
     return DiskArgs(size=first, storage_class_name=kept_class, grown_to=wanted.size)
 
 
-def _shrinks(wanted: Disk, now: str) -> Fault:
+def _shrinks(wanted: Disk, now: str, cluster_id: str) -> Fault:
     return Fault(
         path="gpuobs:pyroscope.storage.disk.size",
         value=shown(wanted.size),
         rule=f"at least {now}, which the disk has",
         why="Kubernetes refuses to shrink a claim.",
-        fix=f"write size: {now}. {_ANEW}",
+        fix=f"write size: {now}. {_anew(cluster_id)}",
     )
 
 
-_DELETE = in_cluster(
-    "", "kubectl", "delete", "persistentvolumeclaim", CLAIM, "--namespace", NAMESPACE
-)
-_ANEW = (
-    f"To start anew, on an empty disk: leave `storage` out, `pulumi up`, {_DELETE} (NAME and "
-    "GROUP are the cluster's), and write the new disk"
-)
+def _anew(cluster_id: str) -> str:
+    delete = in_cluster(
+        cluster_id, "kubectl", "delete", "persistentvolumeclaim", CLAIM, "--namespace", NAMESPACE
+    )
+    return (
+        f"To start anew, on an empty disk: leave `storage` out, `pulumi up`, {delete}, and write "
+        "the new disk"
+    )
 
 
-def _stays(wanted: Disk, kept: str | None) -> str:
+def _stays(wanted: Disk, kept: str | None, cluster_id: str) -> str:
     return (
         f"The disk stays in storage class {kept or '(the default when it was made)'}, and "
         f"gpuobs:pyroscope.storage.disk.storageClassName = {wanted.storage_class_name or 'none'} "
-        f"has no effect on it: Kubernetes moves no claim to another class. {_ANEW}."
+        f"has no effect on it: Kubernetes moves no claim to another class. {_anew(cluster_id)}."
     )

@@ -1,24 +1,49 @@
-"""What an update that was interrupted has left, where only a person can remove it."""
+"""What a Helm that was cut off has left, and whether it is this stack's own to remove."""
 
-from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
-from contract.lines import in_cluster
-from infra.deployed import Deployed, Own
+from collections.abc import Container, Iterator
+
+from contract.messages.survey import ReleaseRecord, Survey, SurveyRequest
+from infra.deployed import EVERYTHING, Own
+
+_PENDING = "pending-"
+"""How Helm's status of what it has not finished begins."""
 
 
-def interrupted_install(deployed: Deployed, cluster_id: str) -> str:
-    """What to do if Helm kept a record of an install that the stack's state does not have.
+def records_in_the_way(
+    survey: Survey, request: SurveyRequest, deployed: Container[str]
+) -> tuple[ReleaseRecord, ...]:
+    """Helm's records without which it goes on with this stack's release; none of somebody else's.
 
-    Empty where the state shows no such install: a release is made right after its guard.
+    Where the stack has a release, those that Helm has not finished: it goes on from the one before.
+    Where it has none, all, also of an install that ended after Pulumi did: Helm installs again, and
+    takes over what carries the release's name.
     """
-    if Own.RELEASE_GUARD not in deployed or Own.RELEASE in deployed:
-        return ""
-    remove = in_cluster(
-        cluster_id,
-        *("kubectl", "delete", "secret", "--namespace", NAMESPACE),
-        *("--selector", f"owner=helm,name={PYROSCOPE_SERVICE}"),
-    )
-    return (
-        "An earlier update ended before Helm had installed Pyroscope. If this one fails with "
-        "`cannot re-use a name that is still in use`, Helm keeps a record of that install; remove "
-        f"it and run the update again, which takes over what is there: {remove}"
-    )
+    found = survey.inside.release_records
+    if not all(is_own(record, request, deployed) for record in found):
+        return ()
+    if Own.RELEASE in deployed:
+        return tuple(one for one in found if one.status.startswith(_PENDING))
+    return found
+
+
+def is_own(record: ReleaseRecord, request: SurveyRequest, deployed: Container[str]) -> bool:
+    """Whether the record is of this stack's release, as far as its private link's name tells.
+
+    A name that only this stack gives is enough. With one of the stack file's, the release's guard
+    must be there as well: it is made right before the release.
+    """
+    link = record.private_link_name
+    if not link or link != request.private_link_name:
+        return False
+    guarded = Own.RELEASE_GUARD in deployed and deployed is not EVERYTHING
+    return guarded or link == request.only_own_link
+
+
+def said_of(records: tuple[ReleaseRecord, ...]) -> Iterator[str]:
+    """A sentence about what is removed."""
+    if records:
+        names = ", ".join(f"{record.name} ({record.status})" for record in records)
+        yield (
+            "An earlier update ended while Helm was at work on Pyroscope. `pulumi up` removes what "
+            f"Helm keeps of it, {names}, and goes on with what is there."
+        )

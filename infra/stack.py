@@ -19,12 +19,19 @@ from components.pyroscope_disk import DiskArgs
 from contract.azure import cluster_id, private_link_service_id
 from contract.json import Document
 from contract.messages.grafana import Source
-from contract.messages.survey import Survey, SurveyRequest, WantedOnGrafana, WantedSource
-from infra.deployed import deployed
+from contract.messages.survey import (
+    ReleaseRecord,
+    Survey,
+    SurveyRequest,
+    WantedOnGrafana,
+    WantedSource,
+)
+from infra.azure_cli import cloud_in_use
+from infra.deployed import Own, deployed
 from infra.disk import planned_disk
 from infra.faults import ConfigurationError, Fault
 from infra.identity import identity_faults
-from infra.interrupted import interrupted_install
+from infra.interrupted import records_in_the_way, said_of
 from infra.local_chart import LocalChart, local_chart
 from infra.lookups import Operations, survey
 from infra.names import Names, names_for
@@ -66,6 +73,10 @@ class Stack:
     survey: Survey
     local_chart: LocalChart | None
     """A chart in the project, if the stack uses one."""
+    helm_records: tuple[ReleaseRecord, ...]
+    """Helm's, that are in the way of this stack's release."""
+    was_recovered: bool
+    """Whether an earlier update has removed such records."""
     disk: DiskArgs | None
     """The disk of the profiles, as it was made and as it shall be."""
     azure: azure_native.Provider | None
@@ -232,7 +243,8 @@ def load_stack(operations: Operations) -> Stack:
         pulumi.RunError: where nothing can be looked up.
     """
     provider = pulumi.Config("azure-native")
-    check_cloud(os.environ, {key: provider.get(key) or "" for key in CONFIGURATION})
+    configured = {key: provider.get(key) or "" for key in CONFIGURATION}
+    check_cloud(os.environ, configured, cloud_in_use(os.environ))
     project, name = pulumi.get_project(), pulumi.get_stack()
     written = sections_of(pulumi.runtime.config.CONFIG.get(), project)
     sections, former = with_current_spellings(written)
@@ -258,9 +270,9 @@ def load_stack(operations: Operations) -> Stack:
     if not preview:
         found = _at_rest(operations, request, found)
     existing = evaluate(settings, found, request, own, preview=preview)
-    interrupted = interrupted_install(own, request.cluster_id or "")
+    in_the_way = records_in_the_way(found, request, own)
     moved = storage_change(settings.pyroscope.storage, own)
-    for warning in (*existing.warnings, *filter(None, (interrupted, moved))):
+    for warning in (*existing.warnings, *said_of(in_the_way), *filter(None, (moved,))):
         pulumi.log.warn(warning)
     stack = Stack(
         project=project,
@@ -272,7 +284,9 @@ def load_stack(operations: Operations) -> Stack:
         on_grafana=on_grafana,
         survey=found,
         local_chart=chart,
-        disk=planned_disk(settings.pyroscope.storage, own),
+        helm_records=in_the_way,
+        was_recovered=Own.RELEASE_RECOVERY in own.known,
+        disk=planned_disk(settings.pyroscope.storage, own, request.cluster_id or ""),
         azure=azure,
         azure_elsewhere=_providers_elsewhere(settings, existing.subscription_id),
     )

@@ -21,6 +21,7 @@ from contract.messages.grafana import DashboardRequest, DataSourceRequest
 from contract.messages.leftovers import LeftoversRequest
 from contract.messages.namespace import NamespaceRequest
 from contract.messages.private_link import ApprovalRequest, PrivateLinkRequest
+from contract.messages.release import RecoveryRequest
 from contract.messages.signal import SignalRequest
 from contract.messages.storage import KeptStorage, KeptStorageRequest, StorageStartRequest
 from contract.messages.survey import SurveyRequest
@@ -127,6 +128,12 @@ def _await_profile_storage(options: argparse.Namespace, session: Session) -> _An
     return _Answer(await_start(_request(options, session, StorageStartRequest), session).to_json())
 
 
+def _recover_release(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.release import recover
+
+    return _Answer(recover(_request(options, session, RecoveryRequest), session).to_json())
+
+
 def _hold_private_link(options: argparse.Namespace, session: Session) -> _Answer:
     # Without the SDKs: it only echoes.
     from contract.messages.private_link import HeldPrivateLink
@@ -231,6 +238,11 @@ _STORAGE_EXAMPLE = (
     """echo '{"accountId": "<ARM id of the storage account>", "container": "<container>"}' """
     """| sh operations/run """
 )
+_RELEASE_EXAMPLE = (
+    """echo '{"clusterId": "<ARM id of the cluster>", """
+    f""""namespace": "{agent.NAMESPACE}", "records": [{{"name": "<Secret>", "uid": "<its uid>", """
+    """"status": "pending-upgrade"}]}' | sh operations/run """
+)
 _SOURCE_EXAMPLE = f"""sh operations/run {{verb}} --request source.json
 
 with source.json:
@@ -308,6 +320,12 @@ _COMMANDS = {
         """"clientId": "<client id of its identity>"}' """
         "| sh operations/run await-profile-storage",
         _await_profile_storage,
+        deadline_option="--deadline",
+    ),
+    Verb.RECOVER_RELEASE: _Command(
+        "remove Helm's record of a release that was cut off, so that Helm goes on",
+        _RELEASE_EXAMPLE + "recover-release",
+        _recover_release,
         deadline_option="--deadline",
     ),
     Verb.HOLD_PRIVATE_LINK: _Command(

@@ -27,8 +27,9 @@ from azure.core.rest import HttpRequest, HttpResponse
 from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
-from contract.azure import ARM_URL, NOT_REGISTERED, ResourceId, resource_id, scope_of
+from contract.azure import ARM_URL, LOCKED, NOT_REGISTERED, ResourceId, resource_id, scope_of
 from contract.json import Document
+from contract.lines import line
 from contract.messages.survey import Presence
 from operations.clock import CONNECT_SECONDS, read_seconds
 from operations.credentials import (
@@ -342,6 +343,9 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
             f"Could not {action}: a deny assignment protects {scope}.",
             "no role helps against a deny assignment; the resource must live in another group",
         )
+    if code == LOCKED:
+        locked = f"Could not {action}: a management lock is in the way."
+        return failure(ExitCode.FORBIDDEN, locked, _without_lock(scope))
     if status == 403:
         return failure(
             ExitCode.FORBIDDEN,
@@ -362,6 +366,14 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
             transient=True,
         )
     return failure(ExitCode.REJECTED, f"Could not {action}: Azure refused it ({status}).")
+
+
+def _without_lock(scope: str) -> str:
+    group = scope.split("/")[4] if scope.count("/") > 3 else ""
+    listed = line("az", "lock", "list", "--resource-group", group, "--output", "table")
+    return "no role helps against a lock: whoever set it takes it away for the time" + (
+        f" ({listed} shows those of the group)" if group else ""
+    )
 
 
 def _advised_wait(error: HttpResponseError) -> float | None:

@@ -11,19 +11,19 @@ from typing import TypeVar
 from contract.agent import AGENT_DAEMON_SET, NAMESPACE, PYROSCOPE_SERVICE
 from contract.json import Document, as_object, as_text
 from contract.messages.leftovers import Leftover
-from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence
+from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence, ReleaseRecord
 from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.errors import OperationError
 from operations.kubernetes import Kubernetes
 from operations.leftovers import marked
 from operations.namespace import RELEASE_NAME
+from operations.release import LINK_NAME, records
 from operations.session import Session
 
 _PLUGIN_IMAGE = "k8s-device-plugin"
 """Part of the name of NVIDIA's image, in NVIDIA's registry, Microsoft's and mirrors of them."""
 _OPERATOR_DEFINITION = "clusterpolicies.nvidia.com"
 """The GPU Operator's own kind (its chart: deployments/gpu-operator/crds)."""
-_LINK_NAME = "service.beta.kubernetes.io/azure-pls-name"
 
 _CONSTRAINTS = "/apis/constraints.gatekeeper.sh/v1beta1"
 _NEEDED = ("noprivilege", "blockhostnamespace", "hostfilesystem", "allowedcapabilities")
@@ -58,22 +58,32 @@ def look_inside(session: Session, cluster_id: str, mark: str, *, admin: bool) ->
         policies = pool.submit(_denying_policies, api)
         own = pool.submit(_marked, api, mark)
         if namespace is None:
-            release, link, agent = False, "", None
+            releases, link, agent = (), "", None
         else:
-            release, link, agent = _has_release(api), _link_name(api), _agent(api)
+            releases, link, agent = _records(api), _link_name(api), _agent(api)
         return InsideFacts(
             presence=Presence.FOUND,
             namespace=namespace is not None,
-            pyroscope_release=release,
+            release_records=releases,
             private_link_name=link,
             agent_by_hand=agent is not None
             and not agent.text("metadata", "annotations", RELEASE_NAME),
             marked=own.result(),
-            namespace_empty=namespace is not None and not (release or link or agent),
+            namespace_empty=namespace is not None and not (releases or link or agent),
             device_plugins=plugins.result(),
             gpu_operator=operator.result(),
             policies=policies.result(),
         )
+
+
+def pending_release(session: Session, cluster_id: str, *, admin: bool) -> InsideFacts:
+    """Only what Helm has not finished; nothing where the cluster is closed."""
+    try:
+        api = Kubernetes(session, cluster_id, admin=admin)
+        found = records(api, pending=True)
+    except OperationError:
+        found = ()
+    return InsideFacts(presence=Presence.NOT_ASKED, release_records=found)
 
 
 def _unless_refused(probe: Callable[[], T], otherwise: T) -> T:
@@ -83,23 +93,14 @@ def _unless_refused(probe: Callable[[], T], otherwise: T) -> T:
         return otherwise
 
 
-def _has_release(api: Kubernetes) -> bool:
-    """Whether Helm keeps a record of the release."""
-    selector = f"owner=helm,name={PYROSCOPE_SERVICE}"
-
-    def probe() -> bool:
-        found = api.get(
-            f"/api/v1/namespaces/{NAMESPACE}/secrets", "look for releases", labelSelector=selector
-        )
-        return any(True for _ in found.children("items"))
-
-    return _unless_refused(probe, otherwise=False)
+def _records(api: Kubernetes) -> tuple[ReleaseRecord, ...]:
+    return _unless_refused(lambda: records(api, pending=False), ())
 
 
 def _link_name(api: Kubernetes) -> str:
     path = f"/api/v1/namespaces/{NAMESPACE}/services/{PYROSCOPE_SERVICE}"
     service = _unless_refused(lambda: api.find(path, "look up Pyroscope's Service"), None)
-    return service.text("metadata", "annotations", _LINK_NAME) if service else ""
+    return service.text("metadata", "annotations", LINK_NAME) if service else ""
 
 
 def _agent(api: Kubernetes) -> Document | None:

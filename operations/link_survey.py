@@ -4,7 +4,13 @@ from typing import Protocol
 
 from contract import azure
 from contract.json import Document
-from contract.messages.survey import ClusterFacts, Presence, PrivateLinkFacts, SubnetFacts
+from contract.messages.survey import (
+    ClusterFacts,
+    LinkGroupFacts,
+    Presence,
+    PrivateLinkFacts,
+    SubnetFacts,
+)
 from operations.azure import presence_of
 from operations.errors import OperationError
 from operations.rights import permits
@@ -13,6 +19,16 @@ _ALWAYS = (f"{azure.SUBNET}/read", f"{azure.SUBNET}/join/action")
 _TO_DISABLE_POLICIES = f"{azure.SUBNET}/write"
 """The cloud controller sets ``privateLinkServiceNetworkPolicies`` to Disabled where it is not
 (cloud-provider-azure, ``disablePLSNetworkPolicy``)."""
+
+
+_IN_A_GROUP = (
+    f"{azure.PRIVATE_LINK_SERVICE}/read",
+    f"{azure.PRIVATE_LINK_SERVICE}/write",
+    f"{azure.PRIVATE_LINK_SERVICE}/delete",
+    f"{azure.PRIVATE_LINK_SERVICE}/privateEndpointConnections/delete",
+)
+"""What the cloud controller does with the service (cloud-provider-azure,
+``azure_privatelinkservice.go``)."""
 
 
 class Get(Protocol):
@@ -81,6 +97,15 @@ def subnet(get: Get, get_all: GetAll, subnet_id: str, principal: str) -> SubnetF
         action for action in needed if not any(permits(one, action) for one in permissions)
     )
     return SubnetFacts(presence=Presence.FOUND, id=subnet_id, missing=missing, certain=certain)
+
+
+def link_group(get: Get, get_all: GetAll, group: str, principal: str) -> LinkGroupFacts:
+    """What the cluster's identity may not do in the group, whose ARM id is ``group``."""
+    permissions, certain = _permissions(get, get_all, group, principal)
+    missing = tuple(
+        action for action in _IN_A_GROUP if not any(permits(one, action) for one in permissions)
+    )
+    return LinkGroupFacts(id=group, missing=missing, certain=certain)
 
 
 def _permissions(

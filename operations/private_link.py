@@ -5,7 +5,13 @@ operations hold the program until Azure Resource Manager says that it is there, 
 controller deletes it with its Service, and cuts off whoever is connected, without asking.
 """
 
-from contract.azure import PRIVATE_LINK_SERVICE, ResourceId
+from contract.azure import (
+    MANAGED_CLUSTER,
+    PRIVATE_LINK_SERVICE,
+    RESOURCE_GROUP_API,
+    ResourceId,
+    group_id,
+)
 from contract.lines import in_cluster, line
 from contract.messages.private_link import (
     PrivateLinkRequest,
@@ -64,7 +70,6 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
                 ExitCode.REJECTED,
                 f"The Private Link Service {resource.name} is in state Failed.",
                 why="Azure could not provision it; the cloud controller's event says why",
-                fix=_where_to_look(request),
                 transient=True,
             )
         raise OperationError(
@@ -81,7 +86,8 @@ def await_ready(request: PrivateLinkRequest, session: Session) -> ReadyPrivateLi
     except OperationError as error:
         if error.kind is ExitCode.NOT_FOUND:
             error.why = error.why or "the AKS cloud controller has not made it"
-            error.fix = _where_to_look(request)
+        if error.kind in (ExitCode.NOT_FOUND, ExitCode.REJECTED):
+            error.fix = _where_to_look(request, resource, session)
         raise
 
 
@@ -146,17 +152,23 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
             f"the Private Link Service {resource.name} still exists "
             f"(state {service.state or 'unknown'})",
             why="the AKS cloud controller removes it with its Service, and has not done so yet",
-            fix=f"{_where_to_look(request)}; if that Service is gone, and the Private Link Service "
-            "is this stack's: "
-            + line("az", "network", "private-link-service", "delete", "--ids", resource.text),
             transient=True,
         )
 
-    return session.clock.poll(
-        probe,
-        what=f"the Private Link Service {resource.name} to be gone",
-        within=session.within(DEADLINE),
-    )
+    try:
+        return session.clock.poll(
+            probe,
+            what=f"the Private Link Service {resource.name} to be gone",
+            within=session.within(DEADLINE),
+        )
+    except OperationError as error:
+        if error.kind is ExitCode.CONFLICT:
+            error.fix = (
+                f"{_where_to_look(request, resource, session)}; if that Service is gone, and the "
+                "Private Link Service is this stack's: "
+                + line("az", "network", "private-link-service", "delete", "--ids", resource.text)
+            )
+        raise
 
 
 def _is_foreign(request: PrivateLinkRequest, service: PrivateLink) -> bool:
@@ -204,10 +216,16 @@ def _in_use(resource: ResourceId, others: list[Connection]) -> OperationError:
     )
 
 
-def _where_to_look(request: PrivateLinkRequest) -> str:
-    words = ("kubectl", "describe", "service", "--namespace", request.namespace, request.release)
-    look = in_cluster("", *words)
-    return (
-        f"{look} (NAME and GROUP are the cluster's; the Service's events carry the cloud "
-        "controller's own error)"
-    )
+def _where_to_look(request: PrivateLinkRequest, resource: ResourceId, session: Session) -> str:
+    """The line that shows the Service's events, in the cluster that the nodes' group is of."""
+    nodes = request.node_resource_group or resource.resource_group
+    describe = ("kubectl", "describe", "service", "--namespace", request.namespace, request.release)
+    try:
+        # AKS names itself there.
+        group = group_id(resource.subscription, nodes)
+        action = f"look up whose group {nodes} is"
+        cluster = session.azure.get(group, RESOURCE_GROUP_API, action).text("managedBy")
+        look = in_cluster(ResourceId.parse(cluster, MANAGED_CLUSTER).text, *describe)
+    except (OperationError, ValueError):
+        look = f"{line(*describe)}, in the cluster whose nodes are in group {nodes}"
+    return f"{look} (the Service's events carry the cloud controller's own error)"

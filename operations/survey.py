@@ -26,6 +26,8 @@ from contract.messages.survey import (
     GrafanaFacts,
     InsideFacts,
     InstalledExtension,
+    LinkGroupFacts,
+    LockFacts,
     OnGrafana,
     PoolFacts,
     Presence,
@@ -39,7 +41,7 @@ from contract.messages.survey import (
     WantedRight,
     WorkspaceFacts,
 )
-from operations import link_survey, storage_survey
+from operations import link_survey, lock_survey, storage_survey
 from operations.azure import not_understood, parse_id, presence_of
 from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
@@ -216,6 +218,21 @@ class _Surveyor:
             cores_per_node=quota_facts.cores,
         ).model_copy(update={**link(), **storage(), **in_the_way()})
 
+    def _start_reading_locks(self) -> "list[Future[tuple[LockFacts, ...]]]":
+        request = self._request
+        own = request.resource_group
+        places = lock_survey.subscriptions(
+            (
+                request.cluster_id,
+                request.grafana_id,
+                azure.group_id(self._subscription, own) if own else None,
+            )
+        )
+        return [
+            self._pool.submit(lock_survey.locks, self._get_all, subscription, groups)
+            for subscription, groups in places.items()
+        ]
+
     def _start_looking_in_the_way(
         self, cluster: ClusterFacts, grafana: GrafanaFacts
     ) -> Callable[[], dict[str, object]]:
@@ -223,7 +240,11 @@ class _Surveyor:
         request = self._request
         there = request.cluster_id if cluster.presence is Presence.FOUND else None
         installed = self._start(self._installed, there)
-        inside = self._start(self._inside, there if request.look_inside else None)
+        locks = self._start_reading_locks()
+        asks = request.look_for_access_endpoint
+        access_endpoint = self._start(self._access_endpoint, there if asks else None)
+        looks = request.look_inside or request.look_for_pending_release
+        inside = self._start(self._inside, there if looks else None)
         endpoints = self._start(
             self._endpoints,
             request.grafana_id
@@ -236,6 +257,8 @@ class _Surveyor:
                 "installed": _result(installed, InstalledExtension(presence=Presence.NOT_ASKED)),
                 "inside": _result(inside, InsideFacts(presence=Presence.NOT_ASKED)),
                 "endpoints": _result(endpoints, ()),
+                "locks": tuple(itertools.chain.from_iterable(one.result() for one in locks)),
+                "access_endpoint": _result(access_endpoint, ""),
             }
 
         return found
@@ -401,9 +424,11 @@ class _Surveyor:
             return OnGrafana()
 
     def _inside(self, cluster_id: str) -> InsideFacts:
-        from operations.inside import look_inside
+        from operations.inside import look_inside, pending_release
 
         request = self._request
+        if not request.look_inside:
+            return pending_release(self._session, cluster_id, admin=request.admin)
         return look_inside(self._session, cluster_id, request.stack_mark, admin=request.admin)
 
     def _endpoints(self, grafana_id: str) -> tuple[EndpointFacts, ...]:
@@ -466,6 +491,15 @@ class _Surveyor:
         return tuple(
             rule for rule in rules if rule and rule.lower() != own and self._forwards(rule)
         )
+
+    def _access_endpoint(self, cluster_id: str) -> str:
+        """The endpoint that the cluster is associated with; empty where none can be read."""
+        name = f"{azure.DATA_COLLECTION_RULE_ASSOCIATION}/{azure.ENDPOINT_ASSOCIATION}"
+        try:
+            found = self._get(f"{cluster_id}/providers/{name}", azure.DATA_COLLECTION_API)
+        except OperationError:
+            return ""
+        return found.text("properties", "dataCollectionEndpointId")
 
     def _forwards(self, rule_id: str) -> bool:
         """Whether the rule's destinations include the workspace."""
@@ -563,7 +597,9 @@ class _Surveyor:
         request = self._request
         name, group = request.private_link_name, request.private_link_group
         group = group or cluster.node_resource_group
-        link_id = azure.private_link_service_id(self._subscription, group, name or "")
+        # The cloud controller makes it in the cluster's own subscription.
+        own = ((request.cluster_id or "").split("/") + [""] * 3)[2] or self._subscription
+        link_id = azure.private_link_service_id(own, group, name or "")
         endpoint_id = azure.managed_endpoint_id(
             request.grafana_id or "", request.private_endpoint_name or ""
         )
@@ -574,12 +610,20 @@ class _Surveyor:
             partial(link_survey.private_link, self._get), link_id if name and group else None
         )
         subnet = self._start(allowed, link_survey.subnet_id(cluster, request.private_link_subnet))
+        own_group = request.private_link_group if cluster.principal_id else None
+        rights = self._start(
+            partial(
+                link_survey.link_group, self._get, self._get_all, principal=cluster.principal_id
+            ),
+            azure.group_id(own, own_group) if own_group else None,
+        )
         endpoint = self._start(
             partial(link_survey.private_endpoint, self._get),
             endpoint_id if request.grafana_id and request.private_endpoint_name else None,
         )
         return lambda: {
             "private_link": _result(link, PrivateLinkFacts(presence=Presence.NOT_ASKED)),
+            "link_group": _result(rights, LinkGroupFacts()),
             "link_subnet": _result(subnet, SubnetFacts(presence=Presence.NOT_ASKED)),
             "private_endpoint": _result(endpoint, Presence.NOT_ASKED),
         }

@@ -12,6 +12,7 @@ from simulator.arm.types.data_collection import forwards_to
 from simulator.kubernetes import (
     cloud_controller,
     extension_agent,
+    gpus,
     pods,
     pyroscope_server,
     state,
@@ -101,17 +102,9 @@ def agent_version(world: World, cluster_id: str) -> str:
 def gpu_workload_missing(world: World, cluster_id: str) -> str:
     """Why no GPU workload can run; empty if nodes offer ``nvidia.com/gpu``."""
     objects = world.clusters.get(cluster_id.lower())
-    pools = [pool for pool in state.pools(world, cluster_id) if pool.gpus and pool.nodes]
-    if objects is None or not pools:
-        return "the cluster has no node pool with GPUs and their driver"
-    for workload in objects.of_kind("DaemonSet"):
-        containers = as_objects(state.pod_spec(workload).get("containers"))
-        if not any("k8s-device-plugin" in as_text(item.get("image")) for item in containers):
-            continue
-        names = {pool.name for pool in state.places(world, cluster_id, state.pod_spec(workload))}
-        if any(pool.name in names for pool in pools):
-            return ""
-    return "no device plugin runs on the GPU nodes, so they offer no nvidia.com/gpu"
+    if objects is None:
+        return "the cluster is gone"
+    return gpus.missing(world, cluster_id.lower(), objects)
 
 
 def profiles_missing(world: World, cluster_id: str) -> str:

@@ -14,6 +14,7 @@ WORDS: Final = {
     ("microsoft.containerservice/managedclusters", "create"): "AKS cluster",
     ("microsoft.containerservice/managedclusters/agentpools", "create"): "GPU node pool",
     ("microsoft.kubernetesconfiguration/extensions", "create"): "agent (cluster extension)",
+    ("device-plugin", "register"): "nvidia.com/gpu on the nodes",
     ("helm", "start-pods"): "Pyroscope's pod",
     ("cloud-controller:load-balancer", "create"): "Pyroscope's load balancer",
     ("microsoft.network/privatelinkservices", "create"): "Private Link Service",

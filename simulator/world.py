@@ -145,6 +145,8 @@ class ClusterState:
     """Addresses of load balancer frontends by ``<namespace>/<service>``."""
     addresses: dict[str, str] = field(default_factory=dict[str, str])
     """Those of them that the Services have been informed of."""
+    gpu_pools: list[str] = field(default_factory=list[str])
+    """Node pools whose nodes offer GPUs to pods."""
     server_url: str = ""
     """Of the real API server that stands for this cluster with the same ``objects``; else empty."""
 

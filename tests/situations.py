@@ -87,6 +87,11 @@ TRAPS = {
 }
 
 REPORTS = {
+    "management-lock": Situation(
+        "AKS 3291, azure-docs 79524",
+        "a management lock refuses a change or a deletion half-way",
+        "found before the first resource, with the line that takes it away; named where it refuses",
+    ),
     "metrics-add-on-off": Situation(
         "azure-aks-docs inspektor-gadget-troubleshoot",
         "Azure Monitor metrics asked for on a cluster without the add-on",

@@ -40,6 +40,7 @@ class Verb(StrEnum):
     HOLD_PROFILE_STORAGE = "hold-profile-storage"
     LEAVE_PROFILE_STORAGE = "leave-profile-storage"
     AWAIT_PROFILE_STORAGE = "await-profile-storage"
+    RECOVER_RELEASE = "recover-release"
     HOLD_PRIVATE_LINK = "hold-private-link"
     AWAIT_PRIVATE_LINK_GONE = "await-private-link-gone"
     AWAIT_PRIVATE_LINK = "await-private-link"

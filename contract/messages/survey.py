@@ -62,6 +62,8 @@ class SurveyRequest(Message):
     """The agent's cluster extension."""
     grafana_id: str | None = None
     workspace_id: str | None = None
+    look_for_access_endpoint: bool = False
+    """Whether to ask for the data collection endpoint that the cluster is associated with."""
     collection_rule_id: str | None = None
     """This stack's own data collection rule from the cluster to the workspace: are there others?"""
     resource_group: str | None = None
@@ -83,6 +85,8 @@ class SurveyRequest(Message):
     """Whether to ask the cluster's API server what is in it."""
     stack_mark: str = ""
     """What carries it there is this stack's."""
+    look_for_pending_release: bool = False
+    """Whether to ask it for records of Pyroscope's release that Helm has not finished."""
     admin: bool = False
     """Whether to ask it with the administrator's kubeconfig."""
     list_endpoints: bool = False
@@ -200,6 +204,17 @@ class SubnetFacts(Message):
     """Whether all of its roles and what they allow could be read."""
 
 
+class LinkGroupFacts(Message):
+    """The resource group that the stack file puts the Private Link Service into."""
+
+    id: str = ""
+    """ARM id; empty: not asked."""
+    missing: tuple[str, ...] = ()
+    """Actions of Azure RBAC that no role of the cluster's identity is known to allow there."""
+    certain: bool = False
+    """Whether all of its roles and what they allow could be read."""
+
+
 class PrivateLinkFacts(Message):
     """A Private Link Service of the name that this stack's shall have."""
 
@@ -234,6 +249,18 @@ class DevicePluginFacts(Message):
     """Whether it also chooses its nodes in another way."""
 
 
+class ReleaseRecord(Message):
+    """A revision of Pyroscope's release, as Helm keeps it in a Secret."""
+
+    name: str
+    """Of the Secret."""
+    uid: str
+    status: str
+    """Helm's: ``deployed``, ``superseded``, ``failed``, ``pending-upgrade``, ..."""
+    private_link_name: str = ""
+    """What its values call the Private Link Service; empty where they could not be read."""
+
+
 class InsideFacts(Message):
     """What the API server of an existing cluster knows."""
 
@@ -241,8 +268,8 @@ class InsideFacts(Message):
     """``FOUND`` where it could be asked."""
     namespace: bool = False
     """Whether the agent's namespace is there."""
-    pyroscope_release: bool = False
-    """Whether Helm has a release of Pyroscope's name in it."""
+    release_records: tuple[ReleaseRecord, ...] = ()
+    """Helm's of the release of Pyroscope's name in it; all, or the pending ones, as was asked."""
     private_link_name: str = ""
     """What the Service of that name calls its Private Link Service."""
     agent_by_hand: bool = False
@@ -344,6 +371,16 @@ class RightFacts(Message):
     """Those that only a role assignment with a condition allows."""
 
 
+class LockFacts(Message):
+    """A management lock, which holds for its scope and everything below it."""
+
+    id: str
+    scope: str
+    """ARM id of what it is set on."""
+    read_only: bool
+    """Whether it also refuses changes, not only deletions."""
+
+
 class OnGrafana(Message):
     """What a shared Grafana holds; nothing where it could not be read."""
 
@@ -414,6 +451,9 @@ class Survey(Message):
     private_link: PrivateLinkFacts = PrivateLinkFacts(presence=Presence.NOT_ASKED)
     private_endpoint: Presence = Presence.NOT_ASKED
     link_subnet: SubnetFacts = SubnetFacts(presence=Presence.NOT_ASKED)
+    link_group: LinkGroupFacts = LinkGroupFacts()
+    access_endpoint: str = ""
+    """ARM id of the data collection endpoint that the cluster reads its configuration from."""
     may_approve: bool | None = None
     """Whether the caller may write connections in the node resource group; None: not knowable."""
     rights: tuple[RightFacts, ...] = ()
@@ -425,6 +465,8 @@ class Survey(Message):
     registry_login_file: str = ""
     """The file on this machine with a login for the chart's registry; empty: none."""
     assigned: tuple[RoleFacts, ...] = ()
+    locks: tuple[LockFacts, ...] = ()
+    """Those that could be read, wherever in the subscriptions of what was asked for."""
     on_grafana: OnGrafana = OnGrafana()
     assertion_seconds: int | None = None
     """For how long a federated token that cannot be renewed goes on; None: there is none."""

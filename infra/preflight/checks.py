@@ -34,6 +34,7 @@ from infra.preflight.grafana import (
     check_workspace,
 )
 from infra.preflight.leftovers import check_leftovers, own_endpoint, own_leftovers
+from infra.preflight.locks import check_locks
 from infra.preflight.on_grafana import check_on_grafana
 from infra.preflight.presence import check_complete, check_presence, check_tokens
 from infra.preflight.private_link import (
@@ -101,7 +102,7 @@ def evaluate(
     collects = _collects(settings, survey, deployed)
     findings = [
         *_findings(settings, survey, request, _Run(deployed, collects, preview)),
-        *check_leftovers(settings, survey, request, deployed),
+        *check_leftovers(settings, survey, request, deployed, collects=collects),
         *check_gpu_software(settings, survey, request, deployed),
     ]
     faults = [finding for finding in findings if isinstance(finding, Fault)]
@@ -142,6 +143,7 @@ def _findings(
     yield from _assertion(survey)
     yield from _registrations(survey, request)
     yield from _resource_group(settings, survey, request)
+    yield from check_locks(survey, request, run.deployed, _subscription(survey, request))
     yield from _cluster(settings, survey, request, run)
     yield from check_agent(settings, survey.extension)
     yield from _grafana(settings, survey, request, run)

@@ -7,6 +7,8 @@ here, and another cloud is refused by name.
 
 from collections.abc import Mapping
 
+from contract.lines import line
+from infra.azure_cli import CLOUD_VARIABLE
 from infra.faults import ConfigurationError, Fault
 
 CONFIGURATION = ("environment", "metadataHost")
@@ -16,14 +18,24 @@ _VARIABLES = ("ARM_ENVIRONMENT", "AZURE_ENVIRONMENT", "ARM_METADATA_HOSTNAME")
 _PUBLIC = ("", "public", "azurecloud", "azurepubliccloud")
 _OTHER_HOSTS = (".usgovcloudapi.net", ".chinacloudapi.cn", ".microsoftazure.de")
 """Ends of other clouds' hosts; a metadata host of another name may be a proxy's."""
+_OTHER_CLOUDS = ("azureusgovernment", "azurechinacloud", "azuregermancloud")
+"""What the Azure CLI calls them (azure.cli.core.cloud); one of another name is somebody's own."""
+_RULE = "Azure's public cloud"
+_WHY = (
+    "Azure Managed Grafana has managed private endpoints in the public cloud only, and without one "
+    "no profile reaches it."
+)
 
 
-def check_cloud(environment: Mapping[str, str], configured: Mapping[str, str]) -> None:
+def check_cloud(
+    environment: Mapping[str, str], configured: Mapping[str, str], cli_cloud: str = ""
+) -> None:
     """Refuse another cloud than the public one.
 
     Args:
         environment: the process's variables.
         configured: values of the provider's configuration, by :data:`CONFIGURATION`.
+        cli_cloud: what :func:`infra.azure_cli.cloud_in_use` answers.
 
     Raises:
         ConfigurationError: naming the cloud and where it is chosen.
@@ -34,14 +46,25 @@ def check_cloud(environment: Mapping[str, str], configured: Mapping[str, str]) -
         Fault(
             path=place,
             value=value,
-            rule="Azure's public cloud",
-            why="Azure Managed Grafana has managed private endpoints in the public cloud only, and "
-            "without one no profile reaches it.",
+            rule=_RULE,
+            why=_WHY,
             fix=f"pulumi config rm {place}" if ":" in place else f"unset {place}",
         )
         for place, value in named.items()
         if _is_other(place, value)
     ]
+    if cli_cloud.lower() in _OTHER_CLOUDS:
+        chosen = environment.get(CLOUD_VARIABLE) == cli_cloud
+        public = f"{line('az', 'cloud', 'set', '--name', 'AzureCloud')}; {line('az', 'login')}"
+        faults.append(
+            Fault(
+                path=CLOUD_VARIABLE if chosen else "az cloud set",
+                value=cli_cloud,
+                rule=_RULE,
+                why=_WHY,
+                fix=f"unset {CLOUD_VARIABLE}" if chosen else public,
+            )
+        )
     if faults:
         raise ConfigurationError(faults)
 

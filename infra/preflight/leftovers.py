@@ -6,17 +6,21 @@ taken over. What is in this stack's own state is never in its way, nor what carr
 this stack gives: that is from a run that was killed, and Pulumi says so.
 """
 
+import re
 from collections.abc import Container, Iterator
 
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.azure import (
+    DATA_COLLECTION_API,
+    DATA_COLLECTION_RULE_ASSOCIATION,
+    ENDPOINT_ASSOCIATION,
     EXTENSION_API,
     GRAFANA_API,
     MANAGED_CLUSTER_API,
     PRIVATE_LINK_SERVICE,
     group_id,
 )
-from contract.lines import delete_resource, in_cluster
+from contract.lines import delete_resource, in_cluster, line
 from contract.messages.leftovers import (
     DAEMON_SETS,
     NAMESPACE_PATH,
@@ -26,8 +30,12 @@ from contract.messages.leftovers import (
 from contract.messages.survey import EndpointFacts, Presence, Survey, SurveyRequest
 from infra.deployed import Own
 from infra.faults import Fault
+from infra.interrupted import is_own
 from infra.preflight.finding import Finding, Place
 from infra.settings import Settings
+
+_NAMESPACE_KEPT = re.compile(r"failed to delete release: ([a-z0-9.-]+)")
+"""How Helm ends where the API server refuses to delete an object (pkg/action/uninstall.go)."""
 
 
 def own_leftovers(
@@ -70,13 +78,22 @@ def own_endpoint(survey: Survey, request: SurveyRequest, deployed: Container[str
 
 
 def check_leftovers(
-    settings: Settings, survey: Survey, request: SurveyRequest, deployed: Container[str]
+    settings: Settings,
+    survey: Survey,
+    request: SurveyRequest,
+    deployed: Container[str],
+    *,
+    collects: bool,
 ) -> Iterator[Finding]:
-    """Each thing that is in the way of what is not ``deployed`` yet."""
+    """Each thing that is in the way of what is not ``deployed`` yet.
+
+    ``collects``: whether the stack makes a collection rule of its own.
+    """
     if settings.cluster.existing is None or survey.cluster.presence is not Presence.FOUND:
         return
     cluster = Place("gpuobs:cluster.existing", "cluster", request.cluster_id or "")
     yield from _private_endpoints(settings, survey, request, deployed)
+    yield from _access_endpoint(survey, cluster, deployed, collects=collects)
     yield from _release(survey, request, cluster, deployed)
     yield from _extension(survey, cluster, deployed)
     yield from _namespace(settings, survey, cluster, deployed)
@@ -104,7 +121,9 @@ def _private_endpoints(
             continue
         if endpoint.name == request.only_own_endpoint:
             continue
-        if endpoint.private_link_id.lower().startswith(here):
+        # With the stack's own release there, it is somebody who connected to its private link.
+        is_before = Own.RELEASE not in deployed
+        if is_before and endpoint.private_link_id.lower().startswith(here):
             yield _endpoint(
                 endpoint, "leads to this cluster already, by hand or from another stack"
             )
@@ -121,14 +140,40 @@ def _endpoint(endpoint: EndpointFacts, rule: str) -> Fault:
     )
 
 
+def _access_endpoint(
+    survey: Survey, cluster: Place, deployed: Container[str], *, collects: bool
+) -> Iterator[Finding]:
+    """A cluster reads its configuration from one data collection endpoint, whoever associated it.
+
+    This stack needs its own where the API server is private, or the workspace in another region.
+    """
+    found, workspace = survey.access_endpoint, survey.workspace
+    elsewhere = workspace.location and workspace.location != survey.cluster.location
+    if not collects or not found or Own.ACCESS_ENDPOINT in deployed:
+        return
+    if elsewhere or survey.cluster.private_api_server:
+        association = (
+            f"{cluster.id}/providers/{DATA_COLLECTION_RULE_ASSOCIATION}/{ENDPOINT_ASSOCIATION}"
+        )
+        yield Fault(
+            path=f"association {ENDPOINT_ASSOCIATION} of cluster {cluster.name}",
+            rule=f"is there already, with {found}",
+            why="a cluster has one of that name, maybe for logs; this stack needs one with an "
+            "endpoint of its own.",
+            fix="let whoever made it collect the metrics as well, and write gpuobs:prometheus: "
+            "{ azureMonitorWorkspace: { collect: false } }; or delete it first: "
+            + delete_resource(association, DATA_COLLECTION_API),
+        )
+
+
 def _release(
     survey: Survey, request: SurveyRequest, cluster: Place, deployed: Container[str]
 ) -> Iterator[Finding]:
-    link = survey.inside.private_link_name
-    if not survey.inside.pyroscope_release or Own.RELEASE in deployed:
+    link, records = survey.inside.private_link_name, survey.inside.release_records
+    if not records or Own.RELEASE in deployed:
         return
-    if link and link == request.only_own_link:
-        return
+    if all(is_own(record, request, deployed) for record in records):
+        return  # removed by the update itself
     yield Fault(
         path=f"Helm release {PYROSCOPE_SERVICE} in namespace {NAMESPACE} of cluster {cluster.name}",
         rule="is there already" + (f", with the Private Link Service {link}" if link else ""),
@@ -151,9 +196,15 @@ def _extension(survey: Survey, cluster: Place, deployed: Container[str]) -> Iter
         )
     elif found.provisioning_state == "Failed" and Own.EXTENSION in deployed:
         said = f": {found.message}" if found.message else ""
+        kept = _NAMESPACE_KEPT.search(found.message)
+        helps = (
+            _back_again(found.id, cluster.id, kept[1])
+            if kept
+            else "docs/users/operating.md says what helps."
+        )
         yield (
             f"The extension {found.name} of cluster {cluster.name} is Failed, and the agent may "
-            f"not run{said}. docs/users/operating.md says what helps."
+            f"not run{said}. {helps}"
         )
     elif survey.inside.agent_by_hand and Own.EXTENSION not in deployed:
         yield Fault(
@@ -163,6 +214,22 @@ def _extension(survey: Survey, cluster: Place, deployed: Container[str]) -> Iter
             fix="remove it with the program that installed it (kubectl gadget undeploy), or: "
             + in_cluster(cluster.id, "kubectl", "delete", "namespace", NAMESPACE),
         )
+
+
+def _back_again(extension_id: str, cluster_id: str, release: str) -> str:
+    """How an extension is made again whose chart carries the namespace of Pyroscope."""
+    url = f"{extension_id}?api-version={EXTENSION_API}&forceDelete=true"
+    forget = line("az", "rest", "--method", "delete", "--url", url)
+    record = in_cluster(
+        cluster_id,
+        *("kubectl", "delete", "secret", "--namespace", NAMESPACE),
+        *("--selector", f"owner=helm,name={release}"),
+    )
+    return (
+        "Its chart carries the namespace, which stays as long as Pyroscope is in it: nothing is "
+        f"lost. To have the extension again, let Azure and Helm forget it: {forget}; {record}; "
+        "then `pulumi up --refresh`, and once more where Helm then names another release."
+    )
 
 
 def _namespace(

@@ -108,6 +108,34 @@ def _check_subnet(settings: Settings, place: Place, survey: Survey) -> Iterator[
         )
 
 
+def _check_own_group(place: Place, survey: Survey, deployed: Container[str]) -> Iterator[Finding]:
+    """Whether the cluster's identity may make the private link in a group of one's own."""
+    group = survey.link_group
+    if not group.missing:
+        return
+    name, actions = group.id.rpartition("/")[2], ", ".join(group.missing)
+    assign = role_assignment(
+        assignee=survey.cluster.principal_id,
+        kind=PrincipalType.SERVICE_PRINCIPAL,
+        role=Role.NETWORK_CONTRIBUTOR,
+        scope=group.id,
+    )
+    is_there = Own.APPROVAL in deployed and deployed is not EVERYTHING
+    if group.certain and not is_there:
+        yield place.fault(
+            rule=f"its identity must be allowed to make the private link in group {name}: "
+            f"{actions}",
+            why="the AKS cloud controller makes and deletes it as that identity; without the right "
+            "it never appears, and the release times out.",
+            fix=assign,
+        )
+    else:
+        yield (
+            f"No role is known by which the identity of cluster {place.name} may make the private "
+            f"link in group {name} ({actions}). Where it may not, the link never appears: {assign}"
+        )
+
+
 def _check_name(settings: Settings, survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
     """Whether a Private Link Service of that name is somebody else's."""
     link, found = settings.pyroscope.private_link, survey.private_link
@@ -151,17 +179,7 @@ def check_private_link(
     if cluster.presence is not Presence.FOUND:
         return
     if link.resource_group is not None:
-        if cluster.principal_id:
-            assign = role_assignment(
-                assignee=cluster.principal_id,
-                kind=PrincipalType.SERVICE_PRINCIPAL,
-                role=Role.NETWORK_CONTRIBUTOR,
-                scope=group_id(place.subscription, link.resource_group),
-            )
-            yield (
-                f"The identity of cluster {place.name} must be allowed to make the private link in "
-                f"group {link.resource_group}; where it is not, the link never appears: {assign}"
-            )
+        yield from _check_own_group(place, survey, deployed)
         return
     if link.auto_approval:
         return

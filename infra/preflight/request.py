@@ -45,7 +45,7 @@ def survey_request(
     """
     subscription = settings.azure.subscription_id or client_config.subscription_id
     own_group = own_resource_group(settings)
-    cluster, grafana = settings.cluster, settings.grafana
+    cluster, grafana, link = settings.cluster, settings.grafana, settings.pyroscope.private_link
     workspace = settings.prometheus.azure_monitor_workspace
     group = settings.azure.resource_group
     asked_cluster = azure.cluster_id(
@@ -64,25 +64,25 @@ def survey_request(
             grafana.placed_in(subscription), grafana.placed(own_group), grafana.named(names.grafana)
         ),
         workspace_id=_workspace_id(subscription, workspace),
-        collection_rule_id=azure.resource_id(
-            own_subscription, own_group, azure.DATA_COLLECTION_RULE, names.data_collection_rule
-        )
-        if workspace and workspace.existing and workspace.collect is not Collect.NO
-        else None,
+        collection_rule_id=_rule_id(workspace, own_subscription, own_group, names),
+        look_for_access_endpoint=_may_collect(workspace)
+        and cluster.existing is not None
+        and Own.ACCESS_ENDPOINT not in deployed,
         list_assignments=bool(grafana.role_assignments),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
         location=settings.azure.location if cluster.existing is None else None,
-        private_link_name=settings.pyroscope.private_link.name or names.private_link,
-        private_link_group=settings.pyroscope.private_link.resource_group,
-        private_link_subnet=settings.pyroscope.private_link.subnet,
+        private_link_name=link.name or names.private_link,
+        private_link_group=link.resource_group,
+        private_link_subnet=link.subnet,
         private_endpoint_name=settings.grafana.private_endpoint.name or names.private_endpoint,
         look_inside=any(own not in deployed for own in _made_in_the_cluster(settings)),
         stack_mark=names.request_message,
+        look_for_pending_release=Own.RELEASE_GUARD in deployed,
         admin=cluster.credentials is ClusterCredentials.ADMIN,
         list_endpoints=grafana.existing is not None and Own.PRIVATE_ENDPOINT not in deployed,
         only_own_endpoint="" if grafana.private_endpoint.name else names.private_endpoint,
-        only_own_link="" if settings.pyroscope.private_link.name else names.private_link,
+        only_own_link="" if link.name else names.private_link,
         action_group_ids=tuple(settings.alerts.action_groups),
         chart_registry=_chart_registry(settings),
     )
@@ -120,6 +120,20 @@ def container_name(storage: StorageSettings) -> str:
         return ""
     existing = storage.blob.existing
     return existing.container if existing is not None else OWN_CONTAINER
+
+
+def _may_collect(workspace: AzureMonitorWorkspaceSettings | None) -> bool:
+    return workspace is not None and workspace.collect is not Collect.NO
+
+
+def _rule_id(
+    workspace: AzureMonitorWorkspaceSettings | None, subscription: str, group: str, names: Names
+) -> str | None:
+    """Where others may collect into the workspace: this stack's own rule."""
+    if workspace is None or workspace.existing is None or not _may_collect(workspace):
+        return None
+    name = names.data_collection_rule
+    return azure.resource_id(subscription, group, azure.DATA_COLLECTION_RULE, name)
 
 
 def _workspace_id(subscription: str, workspace: AzureMonitorWorkspaceSettings | None) -> str | None:

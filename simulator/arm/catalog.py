@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from simulator.arm import locations, roles
-from simulator.arm.errors import ArmError, forbidden, group_not_found
-from simulator.arm.ids import group_id, group_of
+from simulator.arm.errors import ArmError, forbidden, group_not_found, not_found
+from simulator.arm.ids import group_id, group_of, parse
 from simulator.arm.resource_type import ResourceType
 from simulator.arm.subscription import NAMESPACES, known_namespace
 from simulator.http import Request, Response
@@ -75,8 +75,35 @@ def answer(
             "kubernetesversions",
         ]:
             return Response(200, {"values": [_kubernetes(minor) for minor in KUBERNETES]})
+        case [*_, "providers", "microsoft.alertsmanagement", "alertrulerecommendations"]:
+            scope = parse(tuple(path[:-3]))
+            if scope is None:
+                return None
+            if world.get(scope.text) is None:
+                raise not_found(scope.type, scope.name, scope.group)
+            return Response(200, {"value": [_recommended_rules()]})
         case _:
             return None
+
+
+def _recommended_rules() -> JsonObject:
+    """The first of the rule groups that the Azure CLI makes with the metrics add-on.
+
+    Of 2023-01-01-preview, for which there is no published model: the members are those that
+    azure-cli 2.91 reads (``azuremonitormetrics/recordingrules/create.py``), the rule is one of
+    Microsoft's page on default Prometheus metrics in Azure Monitor.
+    """
+    kind = "Microsoft.AlertsManagement/prometheusRuleGroups"
+    rule: JsonObject = {
+        "record": "instance:node_num_cpu:sum",
+        "expression": 'count without (cpu, mode) (node_cpu_seconds_total{job="node",mode="idle"})',
+    }
+    template: JsonObject = {"resources": [{"type": kind, "properties": {"rules": [rule]}}]}
+    return {
+        "name": "NodeRecordingRulesRuleGroup",
+        "type": "Microsoft.AlertsManagement/alertRuleRecommendations",
+        "properties": {"alertRuleType": kind, "rulesArmTemplate": template},
+    }
 
 
 def _endpoints(world: World) -> JsonObject:

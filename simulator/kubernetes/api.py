@@ -26,8 +26,8 @@ PATCH with ``application/merge-patch+json`` changes what exists; with
 their ``status`` when their pods would be ready.
 
 Helm releases (no real API has these; they stand for what the Helm library does on the client's
-side). Each has a Secret ``sh.helm.release.v1.<name>.v<revision>``, as Helm keeps its records; who
-deletes that has made Helm forget the release::
+side). Each revision has a Secret ``sh.helm.release.v1.<name>.v<revision>``, as Helm keeps its
+records; who deletes the newest has made Helm forget that revision::
 
     PUT    /releases/<namespace>/<name>        install: 202 release
                                                404 namespace, chart or version not found
@@ -63,6 +63,7 @@ install stays as a ``failed`` release that must be deleted or upgraded. Waiting 
 without that it is ``failed``.
 """
 
+import re
 from dataclasses import dataclass
 
 from simulator.http import Request, Response
@@ -81,6 +82,9 @@ from simulator.values import (
     merge_patch,
 )
 from simulator.world import ClusterState, Resource, World
+
+_IN = re.compile(r"([^,\s]+) in \(([^)]*)\)")
+"""A requirement of a label selector that allows several values."""
 
 
 class StatusError(Exception):
@@ -256,11 +260,7 @@ class KubernetesService:
             else:
                 items = objects.of_kind(target.kind.kind, target.namespace or None)
             wanted = _selector(request)
-            listed = [
-                clone_object(item)
-                for item in items
-                if wanted.items() <= as_object(dig(item, "metadata", "labels")).items()
-            ]
+            listed = [clone_object(item) for item in items if _carries(item, wanted)]
             body: JsonObject = {
                 "kind": f"{target.kind.kind}List",
                 "apiVersion": target.kind.api_version,
@@ -349,14 +349,8 @@ class KubernetesService:
 
     def _delete(self, request: Request, objects: ClusterState, target: _Target) -> Response:
         manifest = target.find(objects)
-        wanted = dig(request.json_object(), "preconditions", "uid")
-        if wanted not in (None, dig(manifest, "metadata", "uid")):
-            raise StatusError(
-                409,
-                "Conflict",
-                f'Operation cannot be fulfilled on {target.plural} "{target.name}": the UID in the '
-                f"precondition ({wanted}) does not match the UID in record",
-            )
+        options = request.json_object() if request.body else {}
+        _check_preconditions(as_object(options.get("preconditions")), manifest, target)
         if target.kind.kind == "Namespace":
             if target.name in state.SYSTEM_NAMESPACES:
                 raise StatusError(
@@ -402,17 +396,38 @@ def _constraint_kinds(objects: ClusterState) -> JsonObject:
     return {"kind": "APIResourceList", "groupVersion": CONSTRAINTS, "resources": resources}
 
 
-def _selector(request: Request) -> dict[str, object]:
+def _carries(manifest: JsonObject, wanted: dict[str, tuple[object, ...]]) -> bool:
+    labels = as_object(dig(manifest, "metadata", "labels"))
+    return all(labels.get(key) in values for key, values in wanted.items())
+
+
+def _check_preconditions(wanted: JsonObject, manifest: JsonObject, target: _Target) -> None:
+    """Of a deletion (k8s.io/apiserver: pkg/registry/generic/registry/store.go)."""
+    described = state.metadata(manifest)
+    for key, value in wanted.items():
+        if described.get(key) != value:
+            raise StatusError(
+                409,
+                "Conflict",
+                f'Operation cannot be fulfilled on {target.plural} "{target.name}": the {key} in '
+                f"the precondition ({value}) does not match the {key} in record "
+                f"({described.get(key)}). The object might have been deleted and then recreated",
+            )
+
+
+def _selector(request: Request) -> dict[str, tuple[object, ...]]:
     """The labels of ``labelSelector``; other ways to select are not modelled."""
     if "fieldSelector" in request.query:
         raise StatusError(501, "NotImplemented", "not modelled: fieldSelector")
-    parts = [part for part in request.query.get("labelSelector", "").split(",") if part]
-    wanted: dict[str, object] = {}
-    for part in parts:
+    text = request.query.get("labelSelector", "")
+    wanted: dict[str, tuple[object, ...]] = {}
+    for key, values in _IN.findall(text):
+        wanted[key] = tuple(value.strip() for value in values.split(","))
+    for part in filter(None, _IN.sub("", text).split(",")):
         key, equals, value = part.replace("==", "=").partition("=")
         if not equals or key.endswith("!"):
             raise StatusError(501, "NotImplemented", f"not modelled: the selector {part!r}")
-        wanted[key] = value
+        wanted[key] = (value,)
     return wanted
 
 

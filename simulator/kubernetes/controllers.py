@@ -1,9 +1,10 @@
-"""The controllers of the simulated clusters: pods, load balancers, Helm's waiting, namespaces.
+"""The controllers of the simulated clusters: pods, GPUs, load balancers, releases, namespaces.
 
 Where a real API server stands for a cluster, waiting for a release is the real Helm's.
 """
 
 from simulator.kubernetes import cloud_controller, extension_agent, pods, state, workloads
+from simulator.kubernetes.gpus import Gpus
 from simulator.kubernetes.helm import Helm
 from simulator.values import JsonObject, as_object
 from simulator.world import ClusterState, World
@@ -15,6 +16,7 @@ class Controllers:
     def __init__(self, world: World, helm: Helm) -> None:
         self._world = world
         self._helm = helm
+        self._gpus = Gpus(world)
         cloud_controller.control(world)
         world.control(self.run)
 
@@ -23,6 +25,7 @@ class Controllers:
         for cluster_id, objects in list(self._world.clusters.items()):
             workloads.control(self._world, cluster_id, objects)
             pods.control(self._world, cluster_id, objects)
+            self._gpus.control(cluster_id, objects)
             self._load_balancers(cluster_id, objects)
             if not objects.server_url:
                 self._helm.control(cluster_id, objects)

@@ -1,9 +1,15 @@
-"""Helm releases as the Helm library leaves them: installed, upgraded, removed, and waited for."""
+"""Helm releases as the Helm library leaves them: installed, upgraded, removed, and waited for.
+
+Helm runs on the client's side, and its records are all that it knows of a release. A process that
+ends in the middle leaves the newest one ``pending-...`` for ever: here, an operation that a fault
+ends as ``Canceled``.
+"""
 
 from dataclasses import dataclass
 from typing import Final
 
 from simulator.kubernetes import chart as charts
+from simulator.kubernetes import helm_records as records
 from simulator.kubernetes import state, workloads
 from simulator.values import (
     JsonObject,
@@ -23,6 +29,8 @@ PODS_SECONDS: Final = 45
 """From creating the pods until they are ready: scheduling, pulling, starting."""
 DEFAULT_TIMEOUT: Final = 300
 PENDING: Final = ("pending-install", "pending-upgrade")
+ENDED: Final = "the process that ran Helm has ended"
+"""What a release says that nobody takes any further."""
 CHANGEABLE: Final = frozenset(
     {
         "replicas",
@@ -121,9 +129,7 @@ class Helm:
         if wait:
             self._world.start(HANDLER, "uninstall-timeout", _target(cluster_id, release), timeout)
         else:
-            objects.objects.pop(as_text(release.get("record")), None)
-            objects.releases.pop(f"{namespace}/{name}")
-            self._world.touch()
+            self._forget(objects, release)
         return release
 
     def control(self, cluster_id: str, objects: ClusterState) -> None:
@@ -132,9 +138,13 @@ class Helm:
             status = release.get("status")
             record = as_text(release.get("record"))
             if record and status != "uninstalling" and record not in objects.objects:
-                # Helm knows a release by its record alone.
+                # Helm knows a release by its records alone: this is now the revision before.
                 self._stop(cluster_id, release)
-                objects.releases.pop(key)
+                before = records.newest(objects, release)
+                if before is None:
+                    objects.releases.pop(key)
+                else:
+                    release.update(before)
                 self._world.touch()
             elif status in PENDING and release.get("podsStarted") is True:
                 waiting = self._waiting(cluster_id, objects, release)
@@ -147,9 +157,7 @@ class Helm:
                 left = [item for item in texts(release.get("resources")) if item in objects.objects]
                 if not left:
                     self._stop(cluster_id, release)
-                    objects.objects.pop(record, None)
-                    objects.releases.pop(key)
-                    self._world.touch()
+                    self._forget(objects, release)
                 elif release.get("message") != f"waiting for deletion of {', '.join(left)}":
                     release["message"] = f"waiting for deletion of {', '.join(left)}"
                     self._world.touch()
@@ -175,7 +183,7 @@ class Helm:
             message="",
             podsStarted=False,
         )
-        _keep_record(objects, release)
+        records.begin(objects, release)
         before = texts(release.get("resources"))
         namespace, name = as_text(release.get("namespace")), as_text(release.get("name"))
         try:
@@ -226,8 +234,14 @@ class Helm:
         self._stop(cluster_id, release)
         release["status"] = status
         release["message"] = message
+        records.settle(self._world.clusters[cluster_id], release)
         self._world.touch()
         return release
+
+    def _forget(self, objects: ClusterState, release: JsonObject) -> None:
+        records.remove(objects, release)
+        objects.releases.pop(f"{release.get('namespace')}/{release.get('name')}")
+        self._world.touch()
 
     def _stop(self, cluster_id: str, release: JsonObject) -> None:
         target = _target(cluster_id, release)
@@ -241,30 +255,17 @@ class Helm:
         release = objects.releases.get(key) if objects else None
         if objects is None or release is None:
             return
-        if operation.error:
+        if operation.details.get("outcome") == "Canceled":
+            self._stop(cluster_id, release)
+            release["message"] = ENDED
+            self._world.touch()
+        elif operation.error:
             self._settle(cluster_id, release, "failed", as_text(operation.error.get("message")))
         elif operation.kind == "start-pods":
             release["podsStarted"] = True
         else:
             waited = as_text(release.get("message")) or "pods are not ready"
             self._settle(cluster_id, release, "failed", f"context deadline exceeded: {waited}")
-
-
-def _keep_record(objects: ClusterState, release: JsonObject) -> None:
-    """The Secret in which Helm keeps what it knows of a release; only the newest revision's."""
-    objects.objects.pop(as_text(release.get("record")), None)
-    name, revision = as_text(release.get("name")), release.get("revision")
-    record: JsonObject = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "type": "helm.sh/release.v1",
-        "metadata": {
-            "name": f"sh.helm.release.v1.{name}.v{revision}",
-            "namespace": release.get("namespace"),
-            "labels": {"owner": "helm", "name": name, "version": str(revision)},
-        },
-    }
-    release["record"] = state.key(state.add(objects, record))
 
 
 def _target(cluster_id: str, release: JsonObject) -> str:

@@ -32,6 +32,9 @@ class ByHand:
 
 MANUAL = {
     "GPU node pool": ByHand("(a prerequisite) `az aks nodepool add`, device plugin", 2),
+    "nvidia.com/gpu on the nodes": ByHand(
+        "(device plugin, above)", 0, "until the nodes offer GPUs: looks by hand"
+    ),
     "agent (cluster extension)": ByHand(
         "`az extension add`, `az k8s-extension create`, look at the pods",
         3,

@@ -16,9 +16,8 @@ pytestmark = pytest.mark.engine
 
 NETWORK_CONTRIBUTOR = "4d97b98b-1d4f-4787-a291-c67834d212e7"
 SHARED = {"pyroscope.privateLink": {"resourceGroup": "rg-links", "name": "profiles"}}
-THEIRS = GRAFANA.replace("grafana-dev", "grafana-theirs")
-OTHERS = f"{THEIRS}/managedPrivateEndpoints/somebody-elses"
-"""Somebody else's endpoint, on a Grafana of theirs."""
+OTHERS = f"{GRAFANA}/managedPrivateEndpoints/somebody-elses"
+"""Somebody else's endpoint, on the same Grafana."""
 
 
 # --- two clusters, one group for private links, one name ------------------------------------------
@@ -116,18 +115,16 @@ def protected(sim: Simulation, person: Portal, shared: Shared) -> Protected:
     del shared
     sim.stack_file("dev", {"pyroscope.privateLink": None})
     sim.up()
-    sku, identity = {"name": "Standard"}, {"type": "SystemAssigned"}
-    body = {"location": "westeurope", "sku": sku, "identity": identity, "properties": {}}
-    person.put(THEIRS, body)
     properties = {"privateLinkResourceId": person.private_link(), "requestMessage": "me too"}
     person.put(OTHERS, {"location": "westeurope", "properties": properties})
     held = sim.destroy(check=False)
     sim.stack_file("dev", {"pyroscope.privateLink": {"protectConnections": False}})
     unprotected = sim.up("dev", "--target", "**::pyroscope-private-link-ready", check=False)
     destroy = sim.destroy(check=False)
-    refreshed = person.call("POST", f"{THEIRS}/refreshManagedPrivateEndpoints")
+    refreshed = person.call("POST", f"{GRAFANA}/refreshManagedPrivateEndpoints")
     person.follow(refreshed.headers["Azure-AsyncOperation"])
     others = dig(person.get(OTHERS), "properties", "connectionState", "status")
+    person.delete(OTHERS)
     return Protected(
         held,
         unprotected,
@@ -141,7 +138,7 @@ def protected(sim: Simulation, person: Portal, shared: Shared) -> Protected:
 def test_destroy_stops_at_somebody_elses_connection_and_leaves_it(protected: Protected) -> None:
     assert protected.held.status != 0
     assert "others are connected to the Private Link Service" in protected.held.output
-    assert "grafana-grafana-theirs-somebody-elses (Pending, 'me too')" in protected.held.output
+    assert "grafana-grafana-dev-somebody-elses (Pending, 'me too')" in protected.held.output
     assert "would cut them off" in protected.held.output
 
 

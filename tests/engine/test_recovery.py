@@ -26,6 +26,8 @@ POLICY = (
     "https://aka.ms/k8s-extensions-TSG"
 )
 PLS = ".*/privateLinkServices/[^/]+"
+RELEASE = ".*/releases/.*"
+RECOVERY = "pyroscope-release-recovery"
 
 
 def fails(service: str, method: str, path: str, message: str) -> JsonObject:
@@ -54,13 +56,19 @@ def answers(
 
 @dataclass(frozen=True)
 class Stumbling:
-    """One deployment, whose `up` fails four times, each time further on."""
+    """One deployment, whose `up` fails time and again, each time further on."""
 
     extension: Outcome
+    cut_off: Outcome
+    """Helm's process ends while it installs."""
     release: Outcome
     absent: Outcome
     forbidden: Outcome
     stormy: Outcome
+    upgrade_cut_off: Outcome
+    """Helm's process ends while it upgrades."""
+    planned: Outcome
+    healed: Outcome
     after: Outcome
 
 
@@ -68,7 +76,10 @@ class Stumbling:
 def stumbling(sim: Simulation) -> Stumbling:
     sim.faults(fails("arm", "PUT", ".*/extensions/[^/]+", POLICY))
     extension = sim.up(check=False)
-    sim.faults(fails("kubernetes", "PUT", ".*/releases/.*", "pod pyroscope-0 is not ready"))
+    ends = {"service": "kubernetes", "path": RELEASE, "then": {"operation": {"status": "Canceled"}}}
+    sim.faults({**ends, "method": "PUT"})
+    cut_off = sim.up(check=False)
+    sim.faults(fails("kubernetes", "PUT", RELEASE, "pod pyroscope-0 is not ready"))
     release = sim.up(check=False)
     sim.faults(answers("arm", "GET", PLS, 404, "ResourceNotFound"))
     absent = sim.up(check=False)
@@ -86,8 +97,22 @@ def stumbling(sim: Simulation) -> Stumbling:
         answers("grafana", "POST", ".*/api/dashboards/db", 403, "access.denied", count=5),
     )
     stormy = sim.up(check=False)
+    sim.faults({**ends, "method": "PUT"})
+    sim.stack_file("dev", {"pyroscope.resources": {"limits": {"memory": "4Gi"}}})
+    upgrade_cut_off = sim.up(check=False)
     sim.faults()
-    return Stumbling(extension, release, absent, forbidden, stormy, after=sim.preview())
+    return Stumbling(
+        extension,
+        cut_off,
+        release,
+        absent,
+        forbidden,
+        stormy,
+        upgrade_cut_off,
+        planned=sim.preview(),
+        healed=sim.up(),
+        after=sim.preview(),
+    )
 
 
 @pytest.mark.handles("extension-inner-error")
@@ -106,8 +131,27 @@ def test_a_failed_extension_tells_the_inner_reason_on_one_line_with_its_link(
 
 @pytest.mark.handles("extension-inner-error")
 def test_the_next_up_deletes_a_failed_extension_and_makes_it_again(stumbling: Stumbling) -> None:
-    done = stumbling.release.order("delete-replaced", "create-replacement")
+    done = stumbling.cut_off.order("delete-replaced", "create-replacement")
     assert done == ["inspektor-gadget-extension", "inspektor-gadget-extension"]
+
+
+def test_an_install_that_was_cut_off_is_gone_on_with(stumbling: Stumbling) -> None:
+    assert stumbling.cut_off.status != 0
+    # Not refused ("cannot re-use a name that is still in use"): it installs, and fails by itself.
+    assert stumbling.release.ops()[RECOVERY] == "create"
+    assert "pod pyroscope-0 is not ready" in stumbling.release.output
+    assert "sh.helm.release.v1.pyroscope.v1 (pending-install)" in stumbling.release.output
+
+
+def test_an_upgrade_that_was_cut_off_is_gone_on_with_and_a_preview_says_how(
+    stumbling: Stumbling,
+) -> None:
+    assert stumbling.upgrade_cut_off.status != 0
+    wanted = {RECOVERY: "update", "pyroscope-release": "update"}
+    assert stumbling.planned.ops() == stumbling.healed.ops() == wanted
+    for outcome in (stumbling.planned, stumbling.healed):
+        assert "(pending-upgrade)" in outcome.output
+    assert stumbling.after.ops() == {}
 
 
 def test_the_next_up_deletes_a_failed_release_and_installs_it_again(stumbling: Stumbling) -> None:
@@ -144,7 +188,6 @@ def test_throttling_a_busy_grafana_a_dropped_connection_and_a_late_role_do_not_f
     stumbling: Stumbling,
 ) -> None:
     assert stumbling.stormy.ok, stumbling.stormy.output
-    assert stumbling.after.ops() == {}
 
 
 # --- destroying ----------------------------------------------------------------------------------

@@ -1,6 +1,9 @@
 """A release that failed, was interrupted, or was taken away by hand; a namespace that is stuck."""
 
+import base64
 import contextlib
+import gzip
+import json
 import os
 import signal
 import subprocess
@@ -18,6 +21,7 @@ pytestmark = [
 ]
 
 AGENT = "/apis/apps/v1/namespaces/gadget/daemonsets/gadget"
+RECOVERY = "pyroscope-release-recovery"
 SLOW = 0.1
 """Wall seconds for a simulated one: the load balancer then takes seconds, in which to interrupt."""
 
@@ -107,7 +111,7 @@ def test_an_api_server_that_restarts_during_an_install_does_not_fail_it(
     assert empty.up().ops() == {}
 
 
-def test_an_install_whose_machine_died_is_resumed_once_its_record_is_removed(
+def test_an_install_and_an_upgrade_whose_machine_died_are_gone_on_with(
     empty: Simulation, cluster: Cluster
 ) -> None:
     def die(pid: int) -> None:
@@ -120,16 +124,41 @@ def test_an_install_whose_machine_died_is_resumed_once_its_record_is_removed(
     while_helm_waits(empty, cluster, die)
     assert states(cluster) == ["pending-install"]
     assert empty.pulumi("cancel", "--yes", "--stack", "dev").ok
-    refused = empty.up(check=False)
-    assert "cannot re-use a name that is still in use" in refused.output
-    # kubectl delete secret --namespace gadget --selector owner=helm,name=pyroscope
-    cluster.delete(f"{GADGET}/secrets?labelSelector=owner%3Dhelm,name%3Dpyroscope")
     before = dig(cluster.get(STATEFUL_SET), "metadata", "uid")
-    assert empty.up().ops()["pyroscope-release"] == "create"
+    resumed = empty.up().ops()
+    assert (resumed[RECOVERY], resumed["pyroscope-release"]) == ("create", "create")
     assert states(cluster) == ["deployed"]
     # What the interrupted install had made is taken over, not made twice.
     assert dig(cluster.get(STATEFUL_SET), "metadata", "uid") == before
     assert empty.up().ops() == {}
+
+    begin_upgrade(cluster)
+    assert states(cluster) == ["deployed", "pending-upgrade"]
+    empty.stack_file("dev", {"pyroscope.resources": {"limits": {"memory": "4Gi"}}})
+    changed = dict.fromkeys(("pyroscope", "pyroscope-release", RECOVERY), "update")
+    assert empty.up().ops() == changed
+    assert states(cluster) == ["superseded", "deployed"]
+    assert empty.up().ops() == {}
+
+
+def begin_upgrade(cluster: Cluster) -> None:
+    """Leave what Helm leaves whose machine dies during an upgrade: a second record, pending."""
+    (first,) = as_objects(cluster.get(f"{GADGET}/secrets")["items"])
+    data = as_text(dig(first, "data", "release"))
+    release = as_object(json.loads(gzip.decompress(base64.b64decode(base64.b64decode(data)))))
+    release["version"] = 2
+    as_object(release["info"])["status"] = "pending-upgrade"
+    packed = base64.b64encode(gzip.compress(json.dumps(release).encode()))
+    labels = as_object(dig(first, "metadata", "labels"))
+    second: JsonObject = {
+        "type": first["type"],
+        "metadata": {
+            "name": "sh.helm.release.v1.pyroscope.v2",
+            "labels": {**labels, "version": "2", "status": "pending-upgrade"},
+        },
+        "data": {"release": base64.b64encode(packed).decode()},
+    }
+    cluster.create(f"{GADGET}/secrets", second)
 
 
 def test_a_release_removed_by_hand_comes_back_with_all_that_depends_on_it(

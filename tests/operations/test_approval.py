@@ -572,3 +572,17 @@ class TestObserving:
         settled, _ = observe(operations, request_for(link_id))
         operations.succeed(APPROVE, request_for(link_id), observed=settled)
         assert observe(operations, request_for(link_id))[0] == settled
+
+
+@pytest.mark.handles("management-lock")
+def test_a_lock_is_told_apart_from_a_missing_role(azure: Azure, operations: Operations) -> None:
+    link_id = azure.expose()
+    azure.connect(link_id)
+    group = link_id.partition("/providers/")[0]
+    lock = f"{group}/providers/Microsoft.Authorization/locks/keep"
+    azure.arm("PUT", lock, "2020-05-01", {"properties": {"level": "ReadOnly"}})
+    result = operations(APPROVE, request_for(link_id))
+    assert result.exit_code == ExitCode.FORBIDDEN
+    name = group.rpartition("/")[2]
+    words = ["a management lock is in the way", "ScopeLocked", group]
+    assert_says(result.stderr, [*words, f"az lock list --resource-group {name} --output table"])

@@ -44,7 +44,9 @@ def test_what_the_manual_procedure_installed_is_found(azure: Azure, operations: 
     assert cluster.release()["status"] == "deployed"
     found = look(operations)
     assert found.namespace
-    assert found.pyroscope_release
+    assert [(one.status, one.private_link_name) for one in found.release_records] == [
+        ("deployed", "pyroscope-pls")
+    ]
     assert found.private_link_name == "pyroscope-pls"
     assert [one.name for one in found.device_plugins] == ["kube-system/nvidia-device-plugin"]
     assert found.device_plugins[0].tolerations == (

@@ -6,7 +6,7 @@ import pytest
 
 from contract.messages.base import Verb
 from contract.messages.namespace import NamespaceRequest
-from simulator.values import JsonObject, as_object, dig
+from simulator.values import JsonObject, as_object, as_text, dig
 from tests.operations.conftest import CLUSTER_ID, Azure, Operations
 from tests.simulator.azure import Kubernetes
 
@@ -111,3 +111,15 @@ def test_on_a_cluster_with_entra_id_the_callers_own_token_counts(
     properties = {**as_object(cluster["properties"]), "aadProfile": {"managed": True}}
     azure.arm("PUT", CLUSTER_ID, "2025-09-01", {**cluster, "properties": properties})
     assert operations.succeed(KEEP, request_for()).answer["protected"] is True
+
+
+def test_a_kubeconfig_that_is_a_proxys_page_is_asked_for_again_and_then_reported(
+    azure: Azure, cluster: Kubernetes, operations: Operations
+) -> None:
+    page = {"status": 200, "text": "<html>sign in</html>"}
+    credential = ".*/listClusterUserCredential"
+    azure.fault("POST", credential, page, count=2)
+    assert operations.succeed(KEEP, request_for()).answer["protected"] is True
+    azure.fault("POST", credential, page, count=None)
+    result = operations.succeed(KEEP, request_for())
+    assert "the answer is not from Azure Resource Manager" in as_text(result.answer["note"])

@@ -67,9 +67,19 @@ def test_a_link_that_never_comes_ends_at_the_deadline_with_where_to_look(
         [
             "after 900 s",
             "not found (404)",
-            "kubectl describe service --namespace gadget pyroscope",
+            "az aks command invoke --name aks-dev --resource-group rg-dev --subscription "
+            f"{SUBSCRIPTION} --command 'kubectl describe service --namespace gadget pyroscope'",
         ],
     )
+
+
+def test_without_the_right_to_read_the_nodes_group_the_line_names_the_group_instead(
+    azure: Azure, operations: Operations
+) -> None:
+    azure.fault("GET", ".*/resourceGroups/MC_[^/]+", {"status": 403}, count=None)
+    result = operations(READY, request_for(azure.private_link_id()))
+    group = "in the cluster whose nodes are in group MC_rg-dev_aks-dev_westeurope"
+    assert_says(result.stderr, [f"kubectl describe service --namespace gadget pyroscope, {group}"])
 
 
 @pytest.mark.handles("service-has-ip-link-absent")

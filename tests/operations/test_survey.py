@@ -8,6 +8,7 @@ import pytest
 from contract.messages.base import Verb
 from contract.messages.grafana import Owner
 from contract.messages.survey import (
+    LinkGroupFacts,
     OnGrafana,
     Presence,
     Survey,
@@ -18,7 +19,7 @@ from contract.messages.survey import (
 )
 from operations.errors import ExitCode
 from operations.ownership import owner_tag
-from simulator.values import JsonObject, as_object, as_text
+from simulator.values import JsonObject, as_object, as_text, dig
 from tests.operations.conftest import (
     CALLER,
     CLUSTER_ID,
@@ -776,8 +777,8 @@ def in_a_network_of_ones_own(azure: Azure) -> str:
     return as_text(as_object(cluster["identity"])["principalId"])
 
 
-def assign(azure: Azure, principal: str, role: str) -> None:
-    scope = f"{SUBNET_ID}/providers/Microsoft.Authorization"
+def assign(azure: Azure, principal: str, role: str, on: str = SUBNET_ID) -> None:
+    scope = f"{on}/providers/Microsoft.Authorization"
     properties = {
         "roleDefinitionId": f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization"
         f"/roleDefinitions/{role}",
@@ -819,6 +820,38 @@ def test_roles_that_cannot_be_read_leave_it_uncertain(azure: Azure, operations: 
         assert found.missing
 
 
+def test_what_the_clusters_identity_may_not_do_in_the_links_own_group_is_found(
+    azure: Azure, operations: Operations
+) -> None:
+    assert survey(operations).link_group == LinkGroupFacts()
+    principal = as_text(dig(azure.arm("GET", CLUSTER_ID, "2025-09-01"), "identity", "principalId"))
+    found = survey(operations, private_link_group="rg-dev").link_group
+    assert (found.id, found.certain) == (GROUP_ID, True)
+    assert "Microsoft.Network/privateLinkServices/write" in found.missing
+    assign(azure, principal, NETWORK_CONTRIBUTOR, on=GROUP_ID)
+    assert survey(operations, private_link_group="rg-dev").link_group.missing == ()
+
+
+def test_the_endpoint_that_the_cluster_is_associated_with_is_found(
+    azure: Azure, operations: Operations
+) -> None:
+    asked = {"look_for_access_endpoint": True}
+    assert survey(operations, **asked).access_endpoint == ""
+    insights = f"{GROUP_ID}/providers/Microsoft.Insights"
+    endpoint = f"{insights}/dataCollectionEndpoints/theirs"
+    body: JsonObject = {"location": "westeurope", "properties": {}}
+    azure.arm("PUT", endpoint, "2022-06-01", body)
+    association = "dataCollectionRuleAssociations/configurationAccessEndpoint"
+    azure.arm(
+        "PUT",
+        f"{CLUSTER_ID}/providers/Microsoft.Insights/{association}",
+        "2022-06-01",
+        {"properties": {"dataCollectionEndpointId": endpoint}},
+    )
+    assert survey(operations, **asked).access_endpoint == endpoint
+    assert survey(operations).access_endpoint == ""
+
+
 def test_a_private_link_appears_once_the_clusters_identity_may_use_its_subnet(
     azure: Azure, operations: Operations
 ) -> None:
@@ -832,3 +865,34 @@ def test_a_private_link_appears_once_the_clusters_identity_may_use_its_subnet(
     assert survey(operations, **asked).private_link.presence is Presence.FOUND
     subnet = azure.arm("GET", SUBNET_ID, "2024-05-01")
     assert as_object(subnet["properties"])["privateLinkServiceNetworkPolicies"] == "Disabled"
+
+
+# --- management locks ----------------------------------------------------------------------------
+
+
+def lock(azure: Azure, scope: str, level: str = "CanNotDelete") -> str:
+    identifier = f"{scope}/providers/Microsoft.Authorization/locks/keep"
+    azure.arm("PUT", identifier, "2020-05-01", {"properties": {"level": level}})
+    return identifier
+
+
+def test_locks_of_the_subscription_are_found_with_what_they_refuse(
+    azure: Azure, operations: Operations
+) -> None:
+    wanted = {
+        (lock(azure, GROUP_ID), GROUP_ID, False),
+        (lock(azure, CLUSTER_ID, "ReadOnly"), CLUSTER_ID, True),
+    }
+    found = survey(operations).locks
+    assert {(one.id, one.scope, one.read_only) for one in found} == wanted
+
+
+def test_where_the_subscription_may_not_be_read_the_groups_are(
+    azure: Azure, operations: Operations
+) -> None:
+    identifier = lock(azure, GRAFANA_ID, "ReadOnly")
+    whole = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/locks"
+    azure.fault("GET", whole, {"status": 403}, count=None)
+    assert [one.id for one in survey(operations).locks] == [identifier]
+    azure.fault("GET", ".*/Microsoft.Authorization/locks", {"status": 403}, count=None)
+    assert survey(operations).locks == ()

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from simulator.values import JsonObject, as_object
-from tests.simulator.azure import GROUP, WORKSPACE, Azure
+from tests.simulator.azure import CLUSTER, GROUP, WORKSPACE, Azure
 
 RULE_GROUP = f"{GROUP}/providers/Microsoft.AlertsManagement/prometheusRuleGroups/alerts"
 ACTION_GROUP = f"{GROUP}/providers/Microsoft.Insights/actionGroups/oncall"
@@ -96,7 +96,9 @@ def _set(path: str, value: object) -> Callable[[Any], None]:
 
 REFUSED = {
     "no scope": _set("properties.scopes", []),
-    "two scopes": _set("properties.scopes", [WORKSPACE, WORKSPACE]),
+    "two workspaces": _set("properties.scopes", [WORKSPACE, WORKSPACE]),
+    "a cluster alone": _set("properties.scopes", [CLUSTER]),
+    "two clusters": _set("properties.scopes", [WORKSPACE, CLUSTER, CLUSTER]),
     "a scope that is no workspace": _set("properties.scopes", [GROUP]),
     "a workspace that does not exist": _set("properties.scopes", [f"{WORKSPACE}x"]),
     "another region than its workspace's": _set("location", "northeurope"),

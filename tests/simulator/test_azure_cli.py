@@ -15,7 +15,7 @@ from typing import Final
 import pytest
 
 from simulator.seed import CALLER_ID, SUBSCRIPTION_ID
-from simulator.values import as_object, as_objects, as_text
+from simulator.values import JsonObject, as_object, as_objects, as_text, dig
 from tests.simulator.azure import (
     CLUSTER,
     ENDPOINT,
@@ -184,6 +184,25 @@ def test_a_failed_change_of_a_cluster_is_repeated_without_a_question(az: Cli) ->
     asked = az.run(*repeat)
     assert asked.returncode != 0, "without a terminal it cannot ask"
     assert as_object(az(*repeat, "--yes"))["provisioningState"] == "Succeeded"
+
+
+def test_the_metrics_add_on_is_turned_on_as_the_preflight_says_it(az: Cli, azure: Azure) -> None:
+    path = f"{CLUSTER.rpartition('/')[0]}/aks-plain"
+    pool = {"name": "system", "count": 1, "vmSize": "Standard_D4s_v5", "mode": "System"}
+    body: JsonObject = {
+        "location": "westeurope",
+        "identity": {"type": "SystemAssigned"},
+        "properties": {"dnsPrefix": "plain", "agentPoolProfiles": [pool]},
+    }
+    azure.put(path, body)
+    to = ("--enable-azure-monitor-metrics", "--azure-monitor-workspace-resource-id", WORKSPACE)
+    done = az.run("aks", "update", *IN_GROUP, "--name", "aks-plain", *to)  # says more than JSON
+    assert done.returncode == 0, done.stderr
+    assert dig(azure.get(path), "properties", "azureMonitorProfile", "metrics", "enabled") is True
+    # Its own rule and association, and what else the add-on's command makes.
+    made = as_object(azure.inspect()["resources"])
+    names = {key.rpartition("/")[2] for key in made if "aks-plain" in key}
+    assert {"MSProm-westeurope-aks-plain", "NodeRecordingRulesRuleGroup-aks-plain"} <= names
 
 
 def test_a_lock_in_the_way_is_named(az: Cli) -> None:

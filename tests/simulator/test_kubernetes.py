@@ -221,6 +221,32 @@ def test_an_interrupted_upgrade_of_nothing_is_refused(kubernetes: Kubernetes) ->
     assert kubernetes.release(upgrade=True)["code"] == 404
 
 
+def test_a_helm_that_was_cut_off_leaves_a_record_that_refuses_every_other(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    kubernetes.release()
+    rule = {
+        "method": "PUT",
+        "path": ".*/releases/.*",
+        "then": {"operation": {"status": "Canceled"}},
+    }
+    azure.settings(faults=[rule])
+    body = {"chart": "oci://ghcr.io/grafana/helm-charts/pyroscope", "version": "1.15.0"}
+    path = "/releases/gadget/pyroscope"
+    kubernetes.call("PUT", f"{path}?upgrade=true", {**body, "values": pyroscope_values()})
+    azure.settings(faults=[])
+    assert kubernetes.call("GET", path).json()["status"] == "pending-upgrade"
+    assert "another operation" in as_text(kubernetes.release(upgrade=True)["message"])
+    record = "/api/v1/namespaces/gadget/secrets/sh.helm.release.v1.pyroscope.v2"
+    labels = as_object(dig(kubernetes.call("GET", record).json(), "metadata", "labels"))
+    assert labels["status"] == "pending-upgrade"
+    other: JsonObject = {"preconditions": {"uid": "another"}}
+    assert kubernetes.call("DELETE", record, other).status_code == 409
+    assert kubernetes.call("DELETE", record).status_code == 200
+    found = as_object(kubernetes.call("GET", path).json())
+    assert (found["status"], found["revision"]) == ("deployed", 1)
+
+
 # --- pods -----------------------------------------------------------------------------------------
 
 PODS = "/api/v1/namespaces/gadget/pods"

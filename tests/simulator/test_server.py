@@ -319,7 +319,7 @@ def test_nothing_is_done_before_its_time(azure: Azure) -> None:
     body = {"properties": {"count": 1, "vmSize": "Standard_NC24ads_A100_v4"}}
     assert azure.call("PUT", POOL, body).status_code == 201
     assert dig(azure.get(POOL), "properties", "provisioningState") == "Creating"
-    azure.advance(179)
+    azure.advance(299)
     assert dig(azure.get(POOL), "properties", "provisioningState") == "Creating"
     azure.advance(1)
     assert dig(azure.get(POOL), "properties", "provisioningState") == "Succeeded"

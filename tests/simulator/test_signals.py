@@ -205,6 +205,26 @@ def test_a_device_plugin_must_tolerate_the_pools_taints(azure: Azure) -> None:
     assert "device plugin" in signals.gpu_workload_missing(world_of(azure), CLUSTER)
 
 
+def test_gpus_are_offered_once_the_plugin_has_registered_and_go_with_it(azure: Azure) -> None:
+    azure.settings(latency=100)  # no time passes by itself
+    pool_seconds, plugin_seconds = 300, 40
+    Kubernetes(azure).install_device_plugin()
+    body = {"count": 1, "vmSize": "Standard_NC24ads_A100_v4", "nodeTaints": ["sku=gpu:NoSchedule"]}
+    assert azure.call("PUT", POOL, {"properties": body}).status_code == 201
+    azure.advance(pool_seconds - 1)
+    # The driver is part of making a node.
+    assert dig(azure.get(POOL), "properties", "provisioningState") == "Creating"
+    azure.advance(1)
+    assert dig(azure.get(POOL), "properties", "provisioningState") == "Succeeded"
+    assert "yet to register" in signals.gpu_workload_missing(world_of(azure), CLUSTER)
+    azure.advance(plugin_seconds)
+    assert signals.gpu_workload_missing(world_of(azure), CLUSTER) == ""
+    path = "/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia-device-plugin"
+    Kubernetes(azure).call("DELETE", path)
+    assert "no device plugin" in signals.gpu_workload_missing(world_of(azure), CLUSTER)
+    azure.settings(latency=0)
+
+
 # --- metrics -------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from contract.messages.survey import (
     InstalledExtension,
     PoolFacts,
     Presence,
+    ReleaseRecord,
     Survey,
 )
 from infra.deployed import EVERYTHING, Own
@@ -79,6 +80,12 @@ def endpoint(name: str = "pyroscope-mpe", link: str = LINK) -> Survey:
     return with_facts(endpoints=(found,))
 
 
+def record(status: str, link: str, number: int = 1) -> ReleaseRecord:
+    name = f"sh.helm.release.v1.pyroscope.v{number}"
+    return ReleaseRecord(name=name, uid=f"uid-{number}", status=status, private_link_name=link)
+
+
+THEIRS = (record("deployed", "pls"),)
 MARKED = (
     Leftover(path="/api/v1/namespaces/gadget", uid="1"),
     Leftover(path="/apis/apps/v1/namespaces/kube-system/daemonsets/nvidia", uid="2"),
@@ -113,7 +120,7 @@ GPU_POOL_IS_THERE = CLUSTER.model_copy(update={"pools": (*CLUSTER.pools, POOL)})
     ("survey", "own", "words"),
     [
         (endpoint(), Own.PRIVATE_ENDPOINT, "az resource delete --ids"),
-        (inside(pyroscope_release=True, private_link_name="pls"), Own.RELEASE, "helm uninstall"),
+        (inside(release_records=THEIRS, private_link_name="pls"), Own.RELEASE, "helm uninstall"),
         (with_facts(installed=EXTENSION), Own.EXTENSION, "extensions/ig --api-version 2023-05-01"),
         (inside(agent_by_hand=True), Own.EXTENSION, "kubectl gadget undeploy"),
         (inside(namespace=True), Own.NAMESPACE, "createNamespace: false"),
@@ -129,8 +136,41 @@ def test_what_is_there_is_in_the_way_unless_it_is_this_stacks(
     assert faults(survey, deployed=EVERYTHING) == [], "where the state is not known"
 
 
+@pytest.mark.parametrize(
+    ("cluster", "workspace", "is_in_the_way"),
+    [
+        ({"private_api_server": True}, {}, True),
+        ({}, {"location": "northeurope"}, True),
+        ({}, {}, False),
+    ],
+)
+def test_somebody_elses_access_endpoint_is_in_the_way_where_the_stack_needs_one(
+    cluster: dict[str, object], workspace: dict[str, object], is_in_the_way: bool
+) -> None:
+    theirs = f"{GROUP}/providers/Microsoft.Insights/dataCollectionEndpoints/theirs"
+    survey = with_facts(
+        access_endpoint=theirs,
+        cluster=CLUSTER.model_copy(update=cluster),
+        workspace=GOOD.workspace.model_copy(update=workspace),
+    )
+    found = [one for one in faults(survey) if "configurationAccessEndpoint" in one]
+    assert [theirs in one and "collect: false" in one for one in found] == [True] * is_in_the_way
+    assert faults(survey, deployed={Own.ACCESS_ENDPOINT}) == []
+    existing = {"name": "amw-dev", "resourceGroup": "rg-dev"}
+    off = settings(prometheus={"azureMonitorWorkspace": {"existing": existing, "collect": False}})
+    assert faults(survey, off) == []
+
+
+def test_whoever_connected_to_the_stacks_own_private_link_is_not_in_the_way_of_it() -> None:
+    # As after a `destroy` that they held up: the release is there, the endpoint is gone.
+    assert faults(endpoint(), deployed={Own.RELEASE}) == []
+    named = settings(WITH_METRICS, grafana={"privateEndpoint": {"name": "p-own"}})
+    (fault,) = faults(endpoint("p-own"), named, {Own.RELEASE})
+    assert "has the name of this stack's own" in fault
+
+
 def test_all_of_it_is_told_at_once_in_the_order_in_which_it_is_cleared_away() -> None:
-    survey = inside(namespace=True, pyroscope_release=True).model_copy(
+    survey = inside(namespace=True, release_records=THEIRS).model_copy(
         update={
             "endpoints": endpoint().endpoints,
             "installed": EXTENSION,
@@ -148,7 +188,7 @@ def test_all_of_it_is_told_at_once_in_the_order_in_which_it_is_cleared_away() ->
     [
         endpoint(link=NODES),
         endpoint(NAMES.private_endpoint),
-        inside(pyroscope_release=True, private_link_name=NAMES.private_link),
+        inside(release_records=(record("pending-install", NAMES.private_link),)),
     ],
 )
 def test_what_leads_elsewhere_or_has_a_name_that_only_this_stack_gives_is_not_in_the_way(

@@ -1,20 +1,29 @@
-"""What the stack's own state tells of earlier updates: a disk that is there, an install cut off."""
+"""What the stack's own state tells of earlier updates: a disk that is there, a Helm cut off."""
+
+import json
 
 import pytest
 
 from components.pyroscope_disk import DiskArgs
 from contract.azure import cluster_id
 from contract.json import Document
-from infra.deployed import Deployed
+from contract.messages.survey import InsideFacts, Presence, ReleaseRecord, Survey
+from infra.deployed import EVERYTHING, Deployed
 from infra.disk import planned_disk
 from infra.faults import ConfigurationError
-from infra.interrupted import interrupted_install
+from infra.interrupted import records_in_the_way
+from infra.names import names_for
+from infra.preflight import survey_request
 from infra.settings import Blob, Disk, StorageSettings
 from tests.unit import answers
+from tests.unit.stack_files import settings
+from tests.unit.test_leftovers import record
+from tests.unit.test_preflight import PROVIDER, WITH_METRICS
 from tests.unit.test_program import run, sections
 
 CLUSTER = cluster_id(answers.SUBSCRIPTION, "rg-dev", "aks-dev")
 GUARD, RELEASE, GROWN = "pyroscope-private-link-guard", "pyroscope-release", "pyroscope-disk"
+RECOVERY = "pyroscope-release-recovery"
 
 
 def state(made: dict[str, object], grown: str = "") -> Deployed:
@@ -44,7 +53,7 @@ MADE: dict[str, object] = {"enabled": True, "size": "50Gi"}
 def test_a_disk_keeps_the_template_it_was_made_from_and_grows(
     deployed: Deployed, size: str, planned: DiskArgs
 ) -> None:
-    assert planned_disk(StorageSettings(disk=Disk(size=size)), deployed) == planned
+    assert planned_disk(StorageSettings(disk=Disk(size=size)), deployed, CLUSTER) == planned
 
 
 @pytest.mark.parametrize(
@@ -52,12 +61,17 @@ def test_a_disk_keeps_the_template_it_was_made_from_and_grows(
     [(state(MADE), "49Gi", "50Gi"), (state(MADE, "1Ti"), "50Gi", "1Ti")],
 )
 def test_a_disk_does_not_shrink(deployed: Deployed, size: str, has: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"at least {has}, which the disk has"):
-        planned_disk(StorageSettings(disk=Disk(size=size)), deployed)
+    with pytest.raises(ConfigurationError, match=f"at least {has}, which the disk has") as error:
+        planned_disk(StorageSettings(disk=Disk(size=size)), deployed, CLUSTER)
+    line = (
+        "az aks command invoke --name aks-dev --resource-group rg-dev --subscription "
+        f"{answers.SUBSCRIPTION} --command 'kubectl delete persistentvolumeclaim data-pyroscope-0"
+    )
+    assert line in str(error.value)
 
 
 def test_no_disk_is_no_disk() -> None:
-    assert planned_disk(StorageSettings(), state(MADE)) is None
+    assert planned_disk(StorageSettings(), state(MADE), CLUSTER) is None
 
 
 @pytest.mark.parametrize(
@@ -71,28 +85,100 @@ def test_no_disk_is_no_disk() -> None:
 def test_a_disk_that_only_blob_asks_for_is_small_unless_there_is_one(
     deployed: Deployed, planned: DiskArgs
 ) -> None:
-    assert planned_disk(StorageSettings(blob=Blob()), deployed) == planned
+    assert planned_disk(StorageSettings(blob=Blob()), deployed, CLUSTER) == planned
 
 
-def test_an_install_that_was_cut_off_is_named_with_the_line_that_removes_its_record() -> None:
-    said = interrupted_install(Deployed({GUARD: Document({})}), CLUSTER)
+# --- what a Helm that was cut off has left ------------------------------------------------------
 
-    assert "cannot re-use a name that is still in use" in said
+NAMES = names_for("gpuobs", "dev", answers.SUBSCRIPTION)
+DONE = ("superseded", "deployed", "pending-upgrade")
+
+
+def records(link: str, *statuses: str) -> tuple[ReleaseRecord, ...]:
+    return tuple(record(status, link, number) for number, status in enumerate(statuses, 1))
+
+
+def in_the_way(
+    found: tuple[ReleaseRecord, ...], *names: str, link: str = "", unknown: bool = False
+) -> list[str]:
+    """The status of each record that goes; ``link`` is the stack file's name of the link."""
+    named = {"privateLink": {"name": link}} if link else {}
+    wanted = settings(WITH_METRICS, pyroscope=named)
+    request = survey_request(wanted, NAMES, PROVIDER)
+    facts = InsideFacts(presence=Presence.FOUND, release_records=found)
+    deployed = EVERYTHING if unknown else Deployed(dict.fromkeys(names, Document({})))
+    removed = records_in_the_way(Survey(inside=facts), request, deployed)
+    return [one.status for one in removed]
+
+
+@pytest.mark.parametrize(
+    ("names", "statuses", "removed"),
+    [
+        # Helm goes on from the revision before the one that it has not finished.
+        ((GUARD, RELEASE), DONE, ["pending-upgrade"]),
+        ((GUARD, RELEASE), ("deployed", "pending-rollback"), ["pending-rollback"]),
+        ((GUARD, RELEASE), ("superseded", "deployed"), []),
+        # Without a release in the state: Helm installs, and takes over what is there.
+        ((GUARD,), ("pending-install",), ["pending-install"]),
+        ((GUARD,), ("deployed",), ["deployed"]),
+        ((GUARD,), ("failed", "pending-upgrade"), ["failed", "pending-upgrade"]),
+        ((), ("pending-install",), ["pending-install"]),
+    ],
+)
+def test_of_its_own_release_a_stack_removes_what_keeps_helm_from_going_on(
+    names: tuple[str, ...], statuses: tuple[str, ...], removed: list[str]
+) -> None:
+    assert in_the_way(records(NAMES.private_link, *statuses), *names) == removed
+
+
+def test_a_link_that_the_stack_file_names_makes_a_release_its_own_once_its_guard_is_there() -> None:
+    found = records("pls", "pending-install")
+    assert in_the_way(found, GUARD, link="pls") == ["pending-install"]
+    assert in_the_way(found, link="pls") == []
+    assert in_the_way(found, link="pls", unknown=True) == []
+
+
+@pytest.mark.parametrize("link", ["", "another"])
+def test_a_record_that_is_not_known_to_be_this_stacks_stays(link: str) -> None:
+    assert in_the_way(records(link, "pending-install"), GUARD) == []
+    mixed = (*records(NAMES.private_link, "deployed"), *records(link, "pending-upgrade"))
+    assert in_the_way(mixed, GUARD) == []
+    assert in_the_way(mixed, GUARD, RELEASE) == []
+
+
+def of(*names: str, records: tuple[ReleaseRecord, ...] = ()) -> answers.Azure:
+    inside = InsideFacts(presence=Presence.FOUND, release_records=records)
+    azure = answers.Azure(answers.EXISTING.model_copy(update={"inside": inside}))
+    azure.deployed = [f"urn:pulumi:dev::gpuobs::command:local:Command::{name}" for name in names]
+    return azure
+
+
+def test_the_update_after_one_that_was_cut_off_says_what_it_removes_before_the_release(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    names = names_for("gpuobs", "dev", answers.SUBSCRIPTION)
+    (found,) = records(names.private_link, "pending-install")
+    recorded = run(sections("dev"), of(GUARD, records=(found,)))
+
+    assert "sh.helm.release.v1.pyroscope.v1 (pending-install)" in caplog.text
+    recovery = recorded.named(RECOVERY)
     assert (
-        "az aks command invoke --name aks-dev --resource-group rg-dev --subscription "
-        f"{answers.SUBSCRIPTION} --command 'kubectl delete secret --namespace gadget --selector "
-        "owner=helm,name=pyroscope'"
-    ) in said
+        recovery.inputs["create"]
+        == recovery.inputs["update"]
+        == "sh operations/run recover-release"
+    )
+    assert json.loads(recovery.inputs["stdin"]) == {
+        "clusterId": CLUSTER,
+        "admin": False,
+        "namespace": "gadget",
+        "records": [{"name": found.name, "uid": found.uid, "status": found.status}],
+    }
+    assert recovery.ignore_changes == set()
+    assert RECOVERY in recorded.named(RELEASE).depends_on
 
 
-@pytest.mark.parametrize("names", [(), (GUARD, RELEASE)])
-def test_without_an_install_that_was_cut_off_nothing_is_said(names: tuple[str, ...]) -> None:
-    assert interrupted_install(Deployed(dict.fromkeys(names, Document({}))), CLUSTER) == ""
-
-
-def test_the_program_reads_its_own_state(caplog: pytest.LogCaptureFixture) -> None:
-    azure = answers.Azure()
-    azure.deployed = [f"urn:pulumi:dev::gpuobs::command:local:Command::{GUARD}"]
-    run(sections("dev"), azure)
-
-    assert "cannot re-use a name that is still in use" in caplog.text
+def test_afterwards_it_stays_as_it_is_and_a_stack_that_never_was_cut_off_has_none() -> None:
+    later = run(sections("dev"), of(GUARD, RELEASE, RECOVERY)).named(RECOVERY)
+    assert later.ignore_changes == {"stdin"}
+    others = run(sections("dev"), of(GUARD, RELEASE)).resources
+    assert RECOVERY not in {one.name for one in others}

@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from contract.messages.survey import (
     ClusterFacts,
     ExtensionFacts,
     GrafanaFacts,
+    LinkGroupFacts,
+    LockFacts,
     PoolFacts,
     Presence,
     PrivateLinkFacts,
@@ -19,6 +22,7 @@ from contract.messages.survey import (
     SurveyRequest,
     WorkspaceFacts,
 )
+from infra.azure_cli import cloud_in_use
 from infra.deployed import EVERYTHING, Own
 from infra.faults import ConfigurationError
 from infra.names import names_for
@@ -557,15 +561,35 @@ def test_either_way_out_of_a_locked_group_is_taken(link: dict[str, object]) -> N
     assert not faults(survey, settings(pyroscope={"privateLink": link}))
 
 
-def test_a_private_link_in_a_group_of_ones_own_needs_rights_for_the_cluster() -> None:
+@pytest.mark.parametrize(
+    ("facts", "deployed", "is_a_fault"),
+    [
+        ({"certain": True}, frozenset[str](), True),
+        ({"certain": True}, {*Own}, False),
+        ({"certain": False}, frozenset[str](), False),
+    ],
+)
+def test_a_private_link_in_a_group_of_ones_own_needs_rights_for_the_cluster(
+    facts: dict[str, Any], deployed: Container[str], is_a_fault: bool
+) -> None:
     wanted = settings(pyroscope={"privateLink": {"resourceGroup": "rg-links"}})
-
-    (warning,) = checked(GOOD, wanted).warnings
+    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-links"
+    missing = ("Microsoft.Network/privateLinkServices/write",)
+    survey = with_facts(link_group=LinkGroupFacts(id=group, missing=missing, **facts))
+    try:
+        (found,) = evaluate(wanted, survey, asked(wanted), deployed).warnings
+        assert not is_a_fault
+    except ConfigurationError as error:
+        (found,) = map(str, error.faults)
+        assert is_a_fault
+    assert "privateLinkServices/write" in found
     assert (
         "az role assignment create --role 'Network Contributor' "
         f"--assignee-object-id {CLUSTER_PRINCIPAL} --assignee-principal-type ServicePrincipal "
-        f"--scope /subscriptions/{SUBSCRIPTION}/resourceGroups/rg-links"
-    ) in warning
+        f"--scope {group}"
+    ) in found
+    allowed = with_facts(link_group=LinkGroupFacts(id=group, certain=True))
+    assert evaluate(wanted, allowed, asked(wanted), frozenset[str]()).warnings == ()
 
 
 def test_whoever_may_not_approve_sees_the_role_and_its_scope() -> None:
@@ -725,6 +749,44 @@ def test_another_cloud_is_refused_by_name(place: str, value: str) -> None:
     (found,) = caught.value.faults
     assert str(found).startswith(f"{place} = {value}")
     assert "managed private endpoints in the public cloud only" in found.why
+
+
+@pytest.mark.parametrize("cloud", ["AzureUSGovernment", "AzureChinaCloud"])
+def test_a_cloud_that_only_the_azure_cli_is_set_to_is_refused_too(
+    tmp_path: Path, cloud: str
+) -> None:
+    (tmp_path / "config").write_text(f"[core]\noutput = json\n[cloud]\nname = {cloud}\n")
+    cli = {"AZURE_CONFIG_DIR": str(tmp_path)}
+    with pytest.raises(ConfigurationError) as caught:
+        check_cloud(cli, {}, cloud_in_use(cli))
+    (found,) = caught.value.faults
+    assert str(found).startswith(f"az cloud set = {cloud}")
+    assert "az cloud set --name AzureCloud; az login" in found.fix
+    variable = {**cli, "AZURE_CLOUD_NAME": "AzureCloud"}
+    check_cloud(variable, {}, cloud_in_use(variable))
+    with pytest.raises(ConfigurationError, match="unset AZURE_CLOUD_NAME"):
+        check_cloud({"AZURE_CLOUD_NAME": cloud}, {}, cloud_in_use({"AZURE_CLOUD_NAME": cloud}))
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [{"ARM_USE_MSI": "true"}, {"ARM_USE_OIDC": "true"}, {"ARM_CLIENT_ID": "c"}],
+)
+def test_the_clis_cloud_counts_only_where_it_gives_the_tokens(
+    tmp_path: Path, otherwise: dict[str, str]
+) -> None:
+    (tmp_path / "config").write_text("[cloud]\nname = AzureUSGovernment\n")
+    assert cloud_in_use({"AZURE_CONFIG_DIR": str(tmp_path), **otherwise}) == ""
+
+
+@pytest.mark.parametrize("config", [None, "", "[cloud]\n", "no section", "[cloud]\nname = own\n"])
+def test_a_cli_that_is_set_to_nothing_or_to_a_cloud_of_somebodys_own_is_taken(
+    tmp_path: Path, config: str | None
+) -> None:
+    if config is not None:
+        (tmp_path / "config").write_text(config)
+    cli = {"AZURE_CONFIG_DIR": str(tmp_path)}
+    check_cloud(cli, {}, cloud_in_use(cli))
 
 
 def test_the_public_cloud_is_taken_by_all_its_names() -> None:
@@ -1104,3 +1166,57 @@ def test_an_autoscaled_pool_is_changed_where_what_is_live_differs_in_more_than_i
 ) -> None:
     pools = [LIVE_POOL.model_copy(update=live)]
     assert autoscaled_pool_changes(settings(gpuPool=AUTOSCALED), pools) is changes
+
+
+# --- management locks ----------------------------------------------------------------------------
+
+NODE_GROUP = f"{GROUP.replace('rg-dev', 'MC_rg-dev_aks-dev_westeurope')}"
+
+
+def locked(scope: str, *, read_only: bool = True) -> Survey:
+    lock = f"{scope}/providers/Microsoft.Authorization/locks/keep"
+    facts = LockFacts(id=lock, scope=scope, read_only=read_only)
+    return GOOD.model_copy(update={"locks": (facts,)})
+
+
+@pytest.mark.handles("management-lock")
+@pytest.mark.parametrize(
+    ("scope", "is_in_the_way"),
+    [
+        (GROUP.partition("/resourceGroups/")[0], True),
+        (GROUP.upper(), True),
+        (CLUSTER_ID, True),
+        (NODE_GROUP, True),
+        (f"{NODE_GROUP}/providers/Microsoft.Network/loadBalancers/kubernetes", True),
+        (GRAFANA_ID, True),
+        (WORKSPACE_ID, False),
+        (f"{GROUP}-2", False),
+        (f"{CLUSTER_ID}/agentPools/system", False),
+    ],
+)
+def test_a_lock_that_refuses_changes_of_what_the_stack_changes_is_found_before(
+    scope: str, is_in_the_way: bool
+) -> None:
+    wanted = settings(WITH_METRICS)
+    survey, request = locked(scope), asked(wanted)
+    remove = f"az lock delete --ids {scope}/providers/Microsoft.Authorization/locks/keep"
+    try:
+        warnings = evaluate(wanted, survey, request, frozenset[str]()).warnings
+        found: list[str] = []
+    except ConfigurationError as error:
+        found, warnings = [str(one) for one in error.faults], error.warnings
+    assert [remove in one for one in found] == [True] * is_in_the_way
+    assert not any("lock" in one for one in warnings)
+    # Once all is there, a preview without a change goes on.
+    later = evaluate(wanted, survey, request, {Own.APPROVAL, *Own}).warnings
+    assert [remove in one for one in later if "lock" in one] == [True] * is_in_the_way
+
+
+@pytest.mark.handles("management-lock")
+def test_a_lock_that_refuses_deletions_is_a_warning_before_there_is_anything_to_delete() -> None:
+    wanted = settings(WITH_METRICS)
+    survey, request = locked(GROUP, read_only=False), asked(wanted)
+    (warning,) = evaluate(wanted, survey, request, frozenset[str]()).warnings
+    assert "Before `pulumi destroy`" in warning
+    assert f"az lock delete --ids {GROUP}/providers/" in warning
+    assert evaluate(wanted, survey, request, {*Own}).warnings == ()

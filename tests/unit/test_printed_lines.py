@@ -21,6 +21,7 @@ COMMANDS: Final[dict[str, dict[str, list[list[str]]]]] = json.loads(
 NAMES: Final = {
     "az aks nodepool scale",
     "az aks update --enable-azure-monitor-metrics",
+    "az cloud set",
     "helm uninstall",
     "kubectl gadget undeploy",
 }
@@ -133,6 +134,23 @@ def test_a_line_in_a_message_is_made_where_all_are(room: str) -> None:
         if (match := by_hand.search(re.sub(r"`[^`]*`", "", text)))
     ]
     assert found == []
+
+
+ROLES_OF_AKS: Final = {
+    "Azure Kubernetes Service Cluster Admin Role",
+    "Azure Kubernetes Service Cluster User Role",
+    "Azure Kubernetes Service RBAC Cluster Admin",
+}
+"""As `az role definition list` names them: some end in the word Role, and others do not."""
+
+
+def test_a_role_of_aks_is_called_by_its_name() -> None:
+    said = [page.read_text(encoding="utf-8") for page in PAGES]
+    for room in PRODUCT:
+        said += [text for file in sorted((ROOT / room).rglob("*.py")) for text in texts(file)]
+    role = re.compile(r"Azure Kubernetes Service (?:RBAC |Cluster )(?:[A-Z][a-z]+ ?)+")
+    found = {match[0].strip() for text in said for match in role.finditer(text)}
+    assert found == ROLES_OF_AKS
 
 
 def test_a_line_that_is_not_complete_is_found() -> None:

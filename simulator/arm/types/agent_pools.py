@@ -118,6 +118,9 @@ POOL_FIELDS: Final = {
         "provisioningState", "powerState", "currentOrchestratorVersion", "nodeImageVersion", "eTag"
     ),
 }
+DRIVER_SECONDS: Final = 120
+"""For NVIDIA's driver, which a GPU node installs before it joins the cluster: a pool is there when
+its nodes have it (Azure/AgentBaker, ``ensureGPUDrivers`` in cse_main.sh)."""
 DEFAULT_SIZE: Final = "Standard_D4ds_v5"
 """What the service chooses where a pool names no VM size."""
 
@@ -136,6 +139,11 @@ class AgentPools(AksType):
     schema = schema.record(
         {"properties": schema.record(POOL_FIELDS, required=True), **schema.ENVELOPE}
     )
+
+    def seconds(self, kind: str, resource: Resource) -> float:
+        """Longer for nodes that install a driver."""
+        installs = kind == "create" and has_driver(resource.properties)
+        return super().seconds(kind, resource) + (DRIVER_SECONDS if installs else 0)
 
     def busy(self, call: Call, resource: Resource | None) -> None:
         """Neither the pool nor its cluster may be in the middle of something."""
@@ -311,6 +319,13 @@ _DEFAULTS: Final[JsonObject] = {
 }
 """What a pool comes back with where its request says nothing (answers in azure-rest-api-specs'
 examples of ``AgentPools`` and in recordings of the Azure CLI's tests)."""
+
+
+def has_driver(pool: JsonObject) -> bool:
+    """Whether AKS installs the driver of the nodes' GPUs."""
+    size = compute.size_of(as_text(pool.get("vmSize")))
+    driver = as_text(dig(pool, "gpuProfile", "driver"), "Install")
+    return size is not None and size.gpus > 0 and driver == "Install"
 
 
 def complete_pool(pool: JsonObject) -> None:

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 
 from simulator.arm import schema
 from simulator.arm.errors import bad_request
+from simulator.arm.ids import parse_text
 from simulator.arm.resource_type import AT_ONCE, Call, ResourceType
 from simulator.values import JsonObject, as_list, as_number, as_object, as_objects, as_text, texts
 from simulator.world import Resource
@@ -91,8 +92,11 @@ class PrometheusRuleGroups(ResourceType):
     def _problems(self, new: Resource) -> Iterator[str]:
         properties = new.properties
         scopes = texts(properties.get("scopes"))
-        if len(scopes) != 1:
-            yield f"scopes must have exactly 1 item, not {len(scopes)}."
+        # One workspace, and beside it the cluster that the rules are about, as the Azure CLI sends
+        # them (azure-cli 2.91, azuremonitormetrics/recordingrules/create.py).
+        clusters = [one for one in scopes[1:] if _is_cluster(one)]
+        if len(scopes) - len(clusters) != 1 or len(clusters) > 1:
+            yield f"scopes must have exactly 1 workspace, and at most 1 cluster: {scopes}."
             return
         workspace = self.world.get(scopes[0])
         if workspace is None or workspace.type.lower() != WORKSPACE.lower():
@@ -140,6 +144,11 @@ def _texts_problems(given: JsonObject, name: re.Pattern[str], where: str) -> Ite
             yield f"{where} has the name '{key}', which does not match {name.pattern}."
         if len(as_text(value)) > MOST_CHARACTERS:
             yield f"{where}.{key} must have at most {MOST_CHARACTERS} characters."
+
+
+def _is_cluster(scope: str) -> bool:
+    found = parse_text(scope)
+    return found is not None and found.type.lower() == "microsoft.containerservice/managedclusters"
 
 
 def _not_between(value: object, where: str, least: int, most: int | None) -> Iterator[str]:

@@ -204,15 +204,18 @@ class Extensions(ResourceType):
     def finish_delete(self, resource: Resource) -> ArmError | None:
         """Helm has removed it, or its namespace is stuck."""
         reason = extension_agent.uninstall(self.world, resource)
-        if reason:
-            return ArmError(
-                400,
-                "ExtensionOperationFailed",
-                "The extension operation failed with the following error: Error: [ InnerError: "
-                f"[Helm uninstallation failed : {reason}]] occurred while doing the operation : "
-                "[Delete] on the config",
-            )
-        return None
+        if not reason:
+            return None
+        error = ArmError(
+            400,
+            "ExtensionOperationFailed",
+            "The extension operation failed with the following error: Error: [ InnerError: "
+            f"[Helm uninstallation failed : {reason}]] occurred while doing the operation : "
+            "[Delete] on the config",
+        )
+        # The resource stays, with the reason in it.
+        resource.properties["errorInfo"] = {"code": error.code, "message": error.message}
+        return error
 
     def delete(self, call: Call) -> Response:
         """``forceDelete=true`` also takes away one whose uninstallation fails."""

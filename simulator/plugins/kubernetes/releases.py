@@ -39,6 +39,8 @@ KNOWN_INPUTS: Final = frozenset(
     }
 )
 PENDING: Final = frozenset({"pending-install", "pending-upgrade", "uninstalling"})
+ENDED: Final = "the process that ran Helm has ended"
+"""What the release says where a fault has ended Helm, which is part of this process."""
 
 
 class ReleaseFailedError(Exception):
@@ -221,6 +223,9 @@ class Releases:
 
         def settled() -> Object | None:
             found = self._client.find(_path(inputs)) or {"status": "failed"}
+            if found.get("status") in PENDING and found.get("message") == ENDED:
+                # As the engine words it when a plugin is gone.
+                raise ProviderError("error reading from server: EOF")
             skipped = bool(inputs.get("skipAwait"))
             return found if skipped or found.get("status") not in PENDING else None
 

@@ -91,8 +91,8 @@ def permissions(world: World) -> Verdict:
     "user-credentials-with-entra-id",
     Section.BEFORE,
     Phase.REMOVED,
-    assumption="The role `Azure Kubernetes Service Cluster User` gives a kubeconfig whose exec "
-    f"section can be replaced by `sh operations/run kube-token` (server application "
+    assumption="The role `Azure Kubernetes Service Cluster User Role` gives a kubeconfig whose "
+    f"exec section can be replaced by `sh operations/run kube-token` (server application "
     f"`{AKS_AUDIENCE}`, in every tenant)",
     otherwise="the API server answers 401: write `cluster.credentials: admin` where local "
     "accounts are on",
