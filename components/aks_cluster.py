@@ -76,8 +76,6 @@ class AksCluster(pulumi.ComponentResource):
     resource_group_name: pulumi.Output[str]
     location: pulumi.Output[str]
     node_resource_group: pulumi.Output[str]
-    cleared: list[pulumi.Resource]
-    """Made before what is made in the cluster: nothing of it is there from a killed run."""
     kubeconfig: pulumi.Output[str]
     """Secret: YAML or JSON with credentials, or with a program that gets them."""
 
@@ -114,9 +112,9 @@ class AksCluster(pulumi.ComponentResource):
             enable_server_side_apply=False,
             opts=pulumi.ResourceOptions(parent=self),
         )
-        self.cleared = []
+        self._cleared: list[pulumi.Resource] = []
         if args.leftovers is not None:
-            self.cleared.append(
+            self._cleared.append(
                 without_leftovers(
                     self,
                     f"{name}-leftovers",
@@ -140,6 +138,11 @@ class AksCluster(pulumi.ComponentResource):
     def provider(self) -> kubernetes.Provider:
         """Deploys into this cluster."""
         return self._kubernetes
+
+    @property
+    def cleared(self) -> list[pulumi.Resource]:
+        """Made before what is made in the cluster: nothing of it is there from a killed run."""
+        return self._cleared
 
     @property
     def created(self) -> pulumi.Resource | None:
