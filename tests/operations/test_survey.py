@@ -896,3 +896,14 @@ def test_where_the_subscription_may_not_be_read_the_groups_are(
     assert [one.id for one in survey(operations).locks] == [identifier]
     azure.fault("GET", ".*/Microsoft.Authorization/locks", {"status": 403}, count=None)
     assert survey(operations).locks == ()
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_whether_an_action_group_tells_anybody_is_found(
+    azure: Azure, operations: Operations, enabled: bool
+) -> None:
+    group = f"{GROUP_ID}/providers/Microsoft.Insights/actionGroups/oncall"
+    body = {"location": "Global", "properties": {"groupShortName": "oncall", "enabled": enabled}}
+    azure.arm("PUT", group, "2023-01-01", body)
+    (found,) = survey(operations, action_group_ids=(group,)).action_groups
+    assert (found.presence, found.enabled) == (Presence.FOUND, enabled)

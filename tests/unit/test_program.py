@@ -674,3 +674,19 @@ def test_a_role_that_this_stack_assigned_stays_its_own_and_one_of_another_stacks
     assert with_viewer(there.model_copy(update={"description": other})) == []
     # An older program left no mark.
     assert with_viewer(there) == [own_name]
+
+
+# --- an agent that nobody knew before it was installed -------------------------------------------
+
+
+def test_a_new_agent_that_does_not_fit_the_server_is_refused_once_it_is_installed() -> None:
+    class OldAgent(answers.Azure):
+        def resource(self, kind: str, name: str, inputs: Mapping[str, Any]) -> dict[str, object]:
+            found = super().resource(kind, name, inputs)
+            return {**found, "currentVersion": "0.53.0"} if "currentVersion" in found else found
+
+    config = sections("dev")
+    config["pyroscope"] = {"imageTag": "1.19.2"}
+    with pytest.raises(pulumi.RunError, match="The agent that was installed does not fit"):
+        run(config, OldAgent())
+    assert run(config).named("pyroscope-release")
