@@ -18,7 +18,8 @@ ever), and only one rule strikes a call, the first. ``then`` is one of
   whether it is JSON or not, and so are the bytes in ``"base64"``;
 - ``{"delay": 30}``: the service answers that many simulated seconds later;
 - ``{"wait": 2}``: it acts, and answers, that many seconds by the wall clock later;
-- ``{"hold": 2}``: it acts at once, and its answer comes that many seconds by the wall clock later;
+- ``{"hold": 2}``: it acts at once, and its answer comes that many seconds by the wall clock later,
+  or when another plan is set;
 - ``{"drop": "before" | "after"}``: the connection is cut, before or after the service acted;
 - ``{"cut": 0.5}``: the connection is cut after this share of the answer's body;
 - ``{"encoding": "gzip"}``: the answer says that its body is compressed like this, and it is not;

@@ -20,6 +20,7 @@ import os
 import signal
 import ssl
 import sys
+import time
 from collections.abc import Generator
 from pathlib import Path
 
@@ -48,6 +49,7 @@ from simulator.world import World
 HOST = "127.0.0.1"
 IDENTITY_PATH = "/identity/token"
 TOKEN_REVIEW = "token-review"  # noqa: S105 - the first part of a path
+HOLD_CHECK_SECONDS = 0.02
 WITHOUT_EFFECT = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -157,8 +159,14 @@ class Dispatcher:
             response.body = merge_patch(_decoded(response.body), effect.patch)
         if effect.encoding:
             response.headers["Content-Encoding"] = effect.encoding
-        await asyncio.sleep(effect.hold)
+        await self._hold(effect.hold)
         return None if effect.drop == "after" else instead or response
+
+    async def _hold(self, seconds: float) -> None:
+        """Wait so long by the wall clock, or until there is another plan."""
+        plan, until = self.control.plan, time.monotonic() + seconds
+        while plan is self.control.plan and time.monotonic() < until:
+            await asyncio.sleep(min(HOLD_CHECK_SECONDS, seconds))
 
     async def _delay(self, seconds: float) -> None:
         clock = self._world.clock

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
@@ -153,6 +154,16 @@ def test_a_call_can_be_kept_waiting_before_and_after_the_act(azure: Azure) -> No
         began = time.monotonic()
         assert azure.call("GET", CLUSTER).status_code == 200
         assert time.monotonic() - began >= 0.05
+
+
+def test_an_answer_is_held_until_there_is_another_plan(azure: Azure) -> None:
+    plan(azure, {**READ_CLUSTER, "then": {"hold": 60}})
+    with ThreadPoolExecutor(1) as pool:
+        held = pool.submit(azure.call, "GET", CLUSTER)
+        while not as_list(as_object(azure.control("GET", "faults"))["used"]):
+            time.sleep(0.01)
+        plan(azure)
+        assert held.result().status_code == 200
 
 
 def test_an_operation_may_never_end(azure: Azure) -> None:

@@ -5,6 +5,7 @@ machine finds the same; otherwise the Azure CLI and nothing else, for the subscr
 other methods need Entra ID itself and are refused.
 """
 
+import http.client
 import json
 import os
 import subprocess
@@ -80,7 +81,7 @@ def _of_the_machine() -> str:
         try:
             with opener.open(request, timeout=10) as answer:
                 return as_text(as_object(json.load(answer)).get("access_token"))
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, http.client.HTTPException) as error:
             last = error
             time.sleep(0.05)
     raise ProviderError(f"no token from the managed identity endpoint: {last}")

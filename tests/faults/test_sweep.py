@@ -1,0 +1,112 @@
+"""A fixed sample of the sweep of faults, in which every call and every kind of fault occurs."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.faults import calls, hostile, kinds, rights, two
+from tests.faults.calls import Call
+from tests.faults.cures import cures
+from tests.faults.expected import NoExpectationError, expected
+from tests.faults.sample import SAMPLE, strike
+from tests.faults.stage import PHASES, Run, Stage, opened
+
+pytestmark = pytest.mark.engine
+
+Runs = dict[str, tuple[Run, list[str]]]
+EXAMPLES: Final = 3
+"""Answers that are changed, for each mutation."""
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> Iterator[Stage]:
+    with opened(tmp_path_factory.mktemp("stage"), warm_python) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def runs(stage: Stage) -> Runs:
+    """Each phase, with its kind of fault on every call that outlives it; and what is left."""
+    struck = {name: strike(stage, name, calls.read()) for name in SAMPLE}
+    # A look that a fault cuts short ends there: what it asks next is seen without one.
+    for name in ("up", "dashboard"):
+        stage.good_end(PHASES[name])
+    return struck
+
+
+def test_every_kind_of_fault_is_in_the_sample_and_every_phase() -> None:
+    assert set(SAMPLE.values()) == set(kinds.TRANSIENT)
+    assert set(SAMPLE) == set(PHASES)
+
+
+@pytest.mark.parametrize("phase", SAMPLE)
+def test_a_phase_in_which_every_call_meets_a_fault_ends_well(runs: Runs, phase: str) -> None:
+    run, left = runs[phase]
+    assert run.ok, run.output[-3000:]
+    assert left == []
+
+
+def test_every_call_that_is_sent_is_in_the_table_with_what_is_expected_of_it(
+    stage: Stage, runs: Runs
+) -> None:
+    del runs
+    unknown = [str(call) for call in calls.counted(stage.requests()) if call not in calls.read()]
+    assert unknown == [], "scripts/faults record writes the table; then say what is expected"
+    for call in calls.read():
+        for kind in kinds.TRANSIENT:
+            expected(call, kind)
+
+
+def test_every_call_of_the_table_occurs_in_the_sample(stage: Stage, runs: Runs) -> None:
+    del runs
+    sent = {calls.call_of(one) for one in stage.requests()}
+    usual = {call for call, phases in calls.read().items() if any(phases.values())}
+    assert sorted(map(str, usual - sent)) == []
+
+
+def test_nothing_is_expected_of_a_call_that_nobody_has_thought_of() -> None:
+    with pytest.raises(NoExpectationError):
+        expected(Call("somebody", "GET", "arm", "/x"), "500")
+
+
+@pytest.fixture(scope="module")
+def operations(stage: Stage, runs: Runs) -> hostile.Operations:
+    del runs
+    return hostile.Operations(stage)
+
+
+@pytest.mark.parametrize("mutation", hostile.MUTATIONS)
+def test_no_answer_is_believed_that_was_not_understood(
+    operations: hostile.Operations, mutation: str
+) -> None:
+    found = hostile.drawn(operations, list(operations.jobs.values()), mutation, EXAMPLES)
+    assert found == []
+
+
+def test_two_runs_on_one_stack_do_not_meet(stage: Stage, runs: Runs) -> None:
+    del runs
+    result = two.run(stage, "two runs on one stack", calls.read())
+    assert result.ok, result.why
+
+
+@pytest.mark.parametrize("removed", ["Contributor on Grafana", "Grafana Admin on Grafana"])
+def test_a_missing_right_is_reported_before_anything_is_made(
+    stage: Stage, runs: Runs, removed: str
+) -> None:
+    del runs
+    result = rights.run(stage, f"up / without {removed}")
+    assert result.ok, (result.why, result.saw)
+
+
+def test_exactly_the_rights_of_the_readme_are_enough(stage: Stage, runs: Runs) -> None:
+    del runs
+    result = rights.run(stage, f"up / {rights.ALL}")
+    assert result.ok, (result.why, result.saw)
+
+
+def test_the_page_on_operating_has_commands_for_each_error_it_shows() -> None:
+    found = cures()
+    assert len(found) > 2
+    assert [cure.error for cure in found if not cure.commands] == []
