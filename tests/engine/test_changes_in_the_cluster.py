@@ -175,7 +175,7 @@ def test_another_storage_class_is_said_to_have_no_effect_and_replaces_nothing(
 
 
 def test_a_namespace_that_is_given_up_stays_with_all_that_is_in_it(dev: Simulation) -> None:
-    kept = {"inspektor-gadget-namespace-protection": "update"}
+    kept = {"cluster-leftovers": "update", "inspektor-gadget-namespace-protection": "update"}
     assert touched(apply(dev, {"cluster.createNamespace": False})) == kept
     assert "gadget" in texts(dig(dev.inspect(), "kubernetes", CLUSTER.lower(), "namespaces"))
     assert touched(dev.up(STACK)) == {}

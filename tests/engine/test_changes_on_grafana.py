@@ -54,6 +54,7 @@ CHANGES = {
     "the administrator's credentials only change how the cluster is reached": Change(
         {"cluster.credentials": "admin"},
         {
+            "cluster-leftovers": "update",
             "inspektor-gadget-namespace-protection": "update",
             "inspektor-gadget-settings": "update",
         },
