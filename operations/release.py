@@ -9,7 +9,6 @@ over the objects that carry the release's own name (pkg/action/validate.go).
 
 import base64
 import gzip
-import json
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -98,5 +97,5 @@ def _record(secret: Document) -> ReleaseRecord:
 def _content(data: str) -> Document:
     """The record itself: gzipped JSON, coded twice (pkg/storage/driver/util.go)."""
     with suppress(ValueError, OSError, EOFError):
-        return Document(json.loads(gzip.decompress(base64.b64decode(base64.b64decode(data)))))
+        return Document.parse(gzip.decompress(base64.b64decode(base64.b64decode(data))))
     return Document({})
