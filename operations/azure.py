@@ -28,7 +28,7 @@ from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
 from contract.azure import ARM_URL, LOCKED, NOT_REGISTERED, ResourceId, resource_id, scope_of
-from contract.json import Document
+from contract.json import Document, is_list
 from contract.lines import line
 from contract.messages.survey import Presence
 from operations.clock import CONNECT_SECONDS, read_seconds
@@ -130,7 +130,10 @@ class Azure:
         parameters = {"api-version": api_version}
         parameters |= {f"${key}": value for key, value in query.items()}
         request = HttpRequest("GET", self.arm_url + path, params=parameters)
-        return _understood(self._send(request, action, role_scope or path), action)
+        found = _understood(self._send(request, action, role_scope or path), action)
+        if not (found.text("id") or is_list(found.value("value"))):
+            raise not_understood(action, "the answer is neither a resource nor a list")
+        return found
 
     def put(
         self,

@@ -99,7 +99,7 @@ def _apply(
     if folder.is_new:
         made.add(folder.uid)
     try:
-        grafana.request(
+        grafana.write(
             "POST",
             "/api/dashboards/db",
             f"save the dashboard {request.uid}",
@@ -111,6 +111,7 @@ def _apply(
                 "overwrite": live is not None,
                 "message": _MESSAGE_PREFIX + revision,
             },
+            is_done=lambda: _newest_revision(grafana, request.uid) == revision,
         )
     except OperationError as error:
         if folder.is_new and not error.transient:
@@ -204,14 +205,19 @@ def _marked(request: DashboardRequest, *, made_folder: str) -> Mapping[str, obje
 
 
 def _newest_revision(grafana: Grafana, uid: str) -> str:
-    """The revision in the message of the newest version; empty where it carries none."""
-    response = grafana.request(
-        "GET",
-        f"/api/dashboards/uid/{segment(uid)}/versions",
-        f"read the versions of the dashboard {uid}",
-        ROLE,
-        query={"limit": "5"},
-    )
+    """The revision in the message of the newest version; empty where there is none."""
+    try:
+        response = grafana.request(
+            "GET",
+            f"/api/dashboards/uid/{segment(uid)}/versions",
+            f"read the versions of the dashboard {uid}",
+            ROLE,
+            query={"limit": "5"},
+        )
+    except OperationError as error:
+        if error.kind is ExitCode.NOT_FOUND:
+            return ""
+        raise
     # Grafana before 11 answers the bare list.
     answer = Document.parse(b'{"versions":' + response.content + b"}")
     versions = list(answer.children("versions")) or list(answer.children("versions", "versions"))

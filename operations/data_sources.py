@@ -54,14 +54,14 @@ def observed_revision(request: DataSourceRequest, grafana: Grafana) -> str | Non
     live = _by_uid(grafana, request.uid)
     if live is None or not is_in_sync(request, live):
         return None
-    return live.text("jsonData", OWNER_MARK, "revision")
+    return _revision(live)
 
 
 def is_in_sync(request: DataSourceRequest, live: Document) -> bool:
     """Whether ``live`` is the requested source: keys that Grafana adds by itself do not count."""
     return (
         ownership.owns_data_source(request.owner, live)
-        and is_revision_of(live.text("jsonData", OWNER_MARK, "revision"), request)
+        and is_revision_of(_revision(live), request)
         and live.text("name") == request.name
         and _is_same_type(live.text("type"), request.type)
         and live.text("url").rstrip("/") == request.url.rstrip("/")
@@ -120,20 +120,30 @@ def _apply_once(grafana: Grafana, request: DataSourceRequest, revision: str) -> 
         # Some majors ignore a new type in an update.
         _remove(grafana, request.uid)
         live = None
+
+    def is_done() -> bool:
+        found = _by_uid(grafana, request.uid)
+        return found is not None and _revision(found) == revision
+
     if live is None:
-        body = _body(request, revision, kind)
-        grafana.request(
-            "POST", "/api/datasources", f"make the data source {request.name}", ROLE, body=body
+        grafana.write(
+            "POST",
+            "/api/datasources",
+            f"make the data source {request.name}",
+            ROLE,
+            body=_body(request, revision, kind),
+            is_done=is_done,
         )
         return
-    if is_in_sync(request, live) and live.text("jsonData", OWNER_MARK, "revision") == revision:
+    if is_in_sync(request, live) and _revision(live) == revision:
         return
-    grafana.request(
+    grafana.write(
         "PUT",
         f"/api/datasources/uid/{segment(live.text('uid'))}",
         f"update the data source {request.name}",
         ROLE,
         body=_body(request, revision, live.text("type")),
+        is_done=is_done,
     )
 
 
@@ -167,12 +177,19 @@ def _make_room(grafana: Grafana, request: DataSourceRequest, namesake: Document)
         _remove(grafana, uid)
         return
     kept = {key: value for key, value in namesake.fields.items() if key != "version"}
-    grafana.request(
+    name = f"{request.name} ({uid})"
+
+    def is_done() -> bool:
+        found = _by_uid(grafana, uid)
+        return found is not None and found.text("name") == name
+
+    grafana.write(
         "PUT",
         f"/api/datasources/uid/{segment(uid)}",
         f"rename the data source {uid}",
         ROLE,
-        body={**kept, "name": f"{request.name} ({uid})"},
+        body={**kept, "name": name},
+        is_done=is_done,
     )
 
 
@@ -210,6 +227,11 @@ def _refuse_unless_ours(request: DataSourceRequest, found: Document) -> None:
 
 def _remove(grafana: Grafana, uid: str) -> None:
     grafana.delete(f"/api/datasources/uid/{segment(uid)}", f"delete the data source {uid}", ROLE)
+
+
+def _revision(live: Document) -> str:
+    """The revision that ``live`` was last written with; empty where it carries none."""
+    return live.text("jsonData", OWNER_MARK, "revision")
 
 
 def _by_uid(grafana: Grafana, uid: str) -> Document | None:

@@ -96,12 +96,13 @@ class Folder:
                 fix="make it, or give a title so that it is made",
             )
         self.is_new = True
-        response = self._grafana.request(
+        response = self._grafana.write(
             "POST",
             "/api/folders",
             f"make the folder {self._title}",
             ROLE,
             body={"uid": self._wanted, "title": self._title},
+            is_done=lambda: self._find() is not None,
             accept=lambda status: status < 300 or status in (409, 412),
         )
         if not response.is_success and self._find() is None:
@@ -114,18 +115,26 @@ class Folder:
             )
 
     def _rename(self) -> None:
-        self._grafana.request(
+        self._grafana.write(
             "PUT",
             f"/api/folders/{segment(self._wanted)}",
             f"rename the folder {self._wanted} to {self._title}",
             ROLE,
             # Whatever its version is by now.
             body={"title": self._title, "overwrite": True},
+            is_done=self._has_its_title,
         )
 
+    def _has_its_title(self) -> bool:
+        found = self._find()
+        return found is not None and found.text("title") == self._title
+
     def _find(self) -> Document | None:
-        path = f"/api/folders/{segment(self._wanted)}"
-        return self._grafana.find(path, f"look up the folder {self._wanted}", ROLE)
+        path, action = f"/api/folders/{segment(self._wanted)}", f"look up the folder {self._wanted}"
+        found = self._grafana.find(path, action, ROLE)
+        if found is not None and found.text("uid") != self._wanted:
+            raise self._grafana.not_understood(action)
+        return found
 
     def _namesakes(self) -> list[str]:
         """The uids of the other folders of the wanted title, outside of all folders, in order."""

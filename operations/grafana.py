@@ -87,13 +87,27 @@ class Grafana:
             "DELETE", path, action, role, accept=lambda status: status < 300 or status == 404
         )
         if self.find(path, action, role) is not None:
-            raise OperationError(
-                ExitCode.UNREACHABLE,
-                f"Could not {action}: it is still there after a success was answered.",
-                why="something in between may have answered in place of Grafana",
-                fix=CHECK_NETWORK,
-                transient=True,
-            )
+            raise _success_that_is_none(action, "it is still there")
+
+    def write(
+        self,
+        method: str,
+        path: str,
+        action: str,
+        role: str,
+        *,
+        body: object,
+        is_done: Callable[[], bool],
+        accept: Callable[[int], bool] = lambda status: status < 300,
+    ) -> httpx.Response:
+        """Make or change something, and look whether it ``is_done``; else like :meth:`request`.
+
+        Whatever is between here and Grafana may answer a write with a success that is none.
+        """
+        response = self.request(method, path, action, role, body=body, accept=accept)
+        if response.is_success and not is_done():
+            raise _success_that_is_none(action, "nothing of it is there")
+        return response
 
     def request(
         self,
@@ -255,6 +269,16 @@ class Grafana:
             transient=transient,
             retry_after=retry_after(response.headers),
         )
+
+
+def _success_that_is_none(action: str, seen: str) -> OperationError:
+    return OperationError(
+        ExitCode.UNREACHABLE,
+        f"Could not {action}: {seen} after a success was answered.",
+        why="something in between may have answered in place of Grafana",
+        fix=CHECK_NETWORK,
+        transient=True,
+    )
 
 
 def _is_https(endpoint: str) -> bool:

@@ -110,11 +110,12 @@ class Kubernetes:
     ) -> Document:
         response = self._respond(method, path, action, body, content_type, query)
         found = Document.parse(response.content)
-        if not found:
+        if not _is_answer(found, method, path):
             raise OperationError(
                 ExitCode.UNREACHABLE,
                 f"Could not {action}: what answered is not the API server of {self._name}.",
-                why="the answer is not a JSON object",
+                why="the answer is not the JSON that Kubernetes documents; a sign-in page or a "
+                "proxy may be in between",
                 fix=CHECK_NETWORK,
                 transient=True,
             )
@@ -168,6 +169,20 @@ class Kubernetes:
             transient=transient,
             retry_after=retry_after(response.headers),
         )
+
+
+def _is_answer(found: Document, method: str, path: str) -> bool:
+    """Whether ``found`` is what an API server answers: the object of that name, a list, a status.
+
+    Objects and lists say what they are (Kubernetes API conventions, "Types (Kinds)"); a deletion
+    that is done at once is answered with a Status.
+    """
+    kind = found.text("kind")
+    if kind.endswith("List"):
+        return True
+    if kind == "Status":
+        return method == "DELETE" and found.text("status") == "Success"
+    return bool(kind) and found.text("metadata", "name") == path.rpartition("/")[2]
 
 
 def _read(encoded: str) -> Document:

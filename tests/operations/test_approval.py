@@ -450,8 +450,10 @@ def test_a_missing_right_to_approve_names_the_role_and_the_group(
         {"status": 503},
         {"drop": "before"},
         {"drop": "after"},
+        {"status": 200, "text": "{}"},
+        {"status": 200, "text": '{"message": "ok"}'},
     ],
-    ids=["throttled", "unavailable", "dropped before", "dropped after"],
+    ids=["throttled", "unavailable", "dropped before", "dropped after", "empty", "anothers"],
 )
 def test_one_bad_answer_does_not_fail_the_approval(
     azure: Azure, operations: Operations, link_id: str, method: str, path: str, then: JsonObject
@@ -459,6 +461,17 @@ def test_one_bad_answer_does_not_fail_the_approval(
     azure.fault(method, path, then, count=2)
     result = operations.succeed(APPROVE, request_for(link_id), observed=REVISION)
     assert result.answer["privateIp"]
+
+
+@pytest.mark.parametrize(("method", "path"), [("PUT", CONNECTION), ("POST", REFRESH)])
+@pytest.mark.parametrize("text", ["{}", "[]", '{"message": "ok"}'])
+def test_a_write_that_azure_never_did_is_no_approval(
+    azure: Azure, operations: Operations, link_id: str, method: str, path: str, text: str
+) -> None:
+    azure.fault(method, path, {"status": 200, "text": text}, count=None)
+    result = operations(APPROVE, request_for(link_id), "--deadline", "60")
+    assert result.exit_code not in (ExitCode.OK, ExitCode.UNEXPECTED)
+    assert result.stdout == ""
 
 
 def test_a_workspace_that_is_busy_is_waited_for(

@@ -326,3 +326,56 @@ def test_one_bad_answer_leaves_nothing_behind_when_deleting(
     operations.succeed(DELETE, in_folder(azure))
     assert not live(azure).get("dashboard")
     assert folders(azure) == []
+
+
+ANSWERS_OF_SOMETHING_ELSE = ["<html>Sign in</html>", "", "null", "{}", "[]", '{"message": "ok"}']
+WRITES = [
+    ("POST", ".*/dashboards/db", False),
+    ("POST", ".*/dashboards/db", True),
+    ("POST", ".*/folders", False),
+    ("PUT", ".*/folders/.*", True),
+]
+"""Method, path, and whether the dashboard and its folder are there before, titled otherwise."""
+
+
+def write_in_between(
+    azure: Azure, operations: Operations, write: tuple[str, str, bool], text: str
+) -> DashboardRequest:
+    """A change of which ``write`` is answered by something in between, from now on."""
+    method, path, is_there = write
+    if is_there:
+        operations.succeed(APPLY, in_folder(azure, folder_title="Before"))
+    then = {"status": 200, "text": text}
+    azure.fault(method, path, then, service="grafana", count=None)
+    return in_folder(azure, dashboard={"title": "Changed", "panels": [], "schemaVersion": 41})
+
+
+@pytest.mark.parametrize("write", WRITES, ids=["new", "changed", "new folder", "folder's title"])
+@pytest.mark.parametrize("text", ANSWERS_OF_SOMETHING_ELSE)
+def test_a_write_that_grafana_never_did_is_no_success_and_the_next_run_does_it(
+    azure: Azure, operations: Operations, write: tuple[str, str, bool], text: str
+) -> None:
+    request = write_in_between(azure, operations, write, text)
+    result = operations(APPLY, request, "--deadline", "20")
+    assert result.exit_code == ExitCode.UNREACHABLE, result.stdout + result.stderr
+    assert_says(result.stderr, ["check the network"])
+    assert result.stdout == ""
+    azure.settings(faults=[])
+    operations.succeed(APPLY, request)
+    assert content(azure)["title"] == "Changed"
+    assert as_object(live(azure)["meta"])["folderTitle"] == "GPU dev"
+    assert folders(azure) == ["folder-dev"]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=["new", "changed", "new folder", "folder's title"])
+def test_one_write_that_something_else_answered_is_repeated_and_leaves_nothing_behind(
+    azure: Azure, operations: Operations, write: tuple[str, str, bool]
+) -> None:
+    method, path, is_there = write
+    if is_there:
+        operations.succeed(APPLY, in_folder(azure, folder_title="Before"))
+    azure.fault(method, path, {"status": 200, "text": "{}"}, service="grafana")
+    operations.succeed(APPLY, in_folder(azure))
+    assert as_object(live(azure)["meta"])["folderTitle"] == "GPU dev"
+    operations.succeed(DELETE, in_folder(azure))
+    assert folders(azure) == []

@@ -416,8 +416,40 @@ def test_an_answer_that_is_not_grafanas_is_no_fact_and_no_success(
     assert bool(azure.source(request.uid)) is (verb is APPLY)
 
 
+ANSWERS_OF_SOMETHING_ELSE = ["<html>Sign in</html>", "", "null", "{}", "[]", '{"message": "ok"}']
+
+
+@pytest.mark.parametrize("text", ANSWERS_OF_SOMETHING_ELSE)
+@pytest.mark.parametrize("times", [1, None], ids=["once", "always"])
+def test_our_former_source_gives_up_its_name_only_where_grafana_did_it(
+    azure: Azure, operations: Operations, text: str, times: int | None
+) -> None:
+    operations.succeed(APPLY, pyroscope(azure, uid="old-uid"))
+    then = {"status": 200, "text": text}
+    azure.fault("PUT", ".*/uid/old-uid", then, service="grafana", count=times)
+    result = operations(APPLY, pyroscope(azure), "--deadline", "20")
+    azure.settings(faults=[])
+    assert result.exit_code == (ExitCode.OK if times else ExitCode.UNREACHABLE), result.stderr
+    assert bool(azure.source("local-pyroscope")) is bool(times)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT"])
+@pytest.mark.parametrize("text", ANSWERS_OF_SOMETHING_ELSE)
+def test_a_write_that_grafana_never_did_is_no_success(
+    azure: Azure, operations: Operations, method: str, text: str
+) -> None:
+    if method == "PUT":
+        operations.succeed(APPLY, pyroscope(azure, url="http://10.9.9.9:4040"))
+    then = {"status": 200, "text": text}
+    azure.fault(method, ".*/datasources.*", then, service="grafana", count=None)
+    result = operations(APPLY, pyroscope(azure), "--deadline", "20")
+    assert result.exit_code == ExitCode.UNREACHABLE, result.stdout + result.stderr
+    assert_says(result.stderr, ["local-pyroscope", "check the network"])
+    assert result.stdout == ""
+
+
 @pytest.mark.parametrize(("verb", "method"), [(APPLY, "POST"), (APPLY, "PUT"), (DELETE, "DELETE")])
-@pytest.mark.parametrize("text", ["<html>Sign in</html>", "", "null"])
+@pytest.mark.parametrize("text", ANSWERS_OF_SOMETHING_ELSE)
 def test_a_write_that_something_else_answered_is_repeated(
     azure: Azure, operations: Operations, verb: Verb, method: str, text: str
 ) -> None:

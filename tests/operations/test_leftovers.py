@@ -144,3 +144,17 @@ def test_a_cluster_that_does_not_answer_is_no_cluster_without_leftovers(
 ) -> None:
     azure.settings(faults=[{"service": "kubernetes", "count": None, "then": {"drop": "before"}}])
     assert operations(Verb.REMOVE_LEFTOVERS, request_for()).exit_code == 7
+
+
+@pytest.mark.parametrize("text", ["[]", '{"message": "ok"}'])
+@pytest.mark.parametrize("path", [NAMESPACE, DAEMON_SETS])
+def test_an_answer_that_is_not_the_clusters_is_none_without_leftovers(
+    azure: Azure, cluster: Kubernetes, operations: Operations, path: str, text: str
+) -> None:
+    make_namespace(cluster)
+    own = make_plugin(cluster, "nvidia-device-plugin-gpu", MESSAGE)
+    azure.fault("GET", f".*{path}", {"status": 200, "text": text}, count=2)
+    operations.succeed(Verb.REMOVE_LEFTOVERS, request_for())
+    assert not is_there(cluster, own)
+    azure.fault("GET", f".*{path}", {"status": 200, "text": text}, count=None)
+    assert operations(Verb.REMOVE_LEFTOVERS, request_for(), "--deadline", "20").exit_code == 7

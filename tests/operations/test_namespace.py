@@ -123,3 +123,31 @@ def test_a_kubeconfig_that_is_a_proxys_page_is_asked_for_again_and_then_reported
     azure.fault("POST", credential, page, count=None)
     result = operations.succeed(KEEP, request_for())
     assert "the answer is not from Azure Resource Manager" in as_text(result.answer["note"])
+
+
+ANOTHERS = ["[]", '{"message": "ok"}', '{"kind": "Namespace", "metadata": {"name": "other"}}']
+
+
+@pytest.mark.parametrize("text", ANOTHERS)
+@pytest.mark.parametrize("path", [NAMESPACE, f"{POLICIES}/gpuobs-keep-gadget"])
+def test_what_something_else_answered_does_not_count_as_marked_or_protected(
+    azure: Azure, cluster: Kubernetes, operations: Operations, path: str, text: str
+) -> None:
+    then: JsonObject = {"status": 200, "text": text}
+    azure.fault("PATCH", f".*{path}", then, count=2)
+    assert operations.succeed(KEEP, request_for()).answer["protected"] is True
+    azure.fault("PATCH", f".*{path}", then, count=None)
+    answer = operations.succeed(KEEP, request_for(), "--deadline", "20").answer
+    assert answer["protected"] is False
+    assert "is not the API server" in as_text(answer["note"])
+    assert metadata(cluster)["name"] == "gadget"
+
+
+@pytest.mark.parametrize("text", ANOTHERS)
+def test_a_protection_that_something_else_says_is_gone_is_taken_away_all_the_same(
+    azure: Azure, cluster: Kubernetes, operations: Operations, text: str
+) -> None:
+    operations.succeed(KEEP, request_for())
+    azure.fault("DELETE", f".*{POLICIES}/.*", {"status": 200, "text": text}, count=1)
+    operations.succeed(RELEASE, request_for())
+    assert cluster.call("GET", POLICIES).json()["items"] == []

@@ -243,11 +243,12 @@ def test_nothing_but_arms_404_counts_as_gone(
     assert result.exit_code not in (ExitCode.OK, ExitCode.UNEXPECTED)
 
 
-@pytest.mark.parametrize("verb", [READY, GONE])
-def test_a_proxys_page_with_a_success_status_is_no_answer_of_azure(
-    azure: Azure, operations: Operations, verb: Verb
+@pytest.mark.parametrize("text", ["<html>sign in</html>", "", "{}", "[]", '{"message": "ok"}'])
+@pytest.mark.parametrize("verb", [READY, GONE, UNUSED])
+def test_a_success_of_something_else_is_no_answer_of_azure(
+    azure: Azure, operations: Operations, verb: Verb, text: str
 ) -> None:
-    azure.fault("GET", LINK, {"status": 200, "body": "<html>sign in</html>"}, count=None)
+    azure.fault("GET", LINK, {"status": 200, "text": text}, count=None)
     result = operations(verb, request_for(azure.private_link_id()), "--deadline", "5")
     assert result.exit_code == ExitCode.UNREACHABLE
     assert_says(result.stderr, ["not from Azure Resource Manager", "HTTPS_PROXY"])
