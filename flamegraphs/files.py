@@ -110,9 +110,9 @@ def _parse(data: bytearray, head: bytes, sample_type: str | None, budget: Budget
 
             return pprof.parse(data, sample_type, budget)
         case Format.OTLP:
-            from flamegraphs.formats import otlp
+            from flamegraphs.formats import otlp_protobuf
 
-            return otlp.read(data, sample_type, budget)
+            return otlp_protobuf.read(data, sample_type, budget)
         case Format.PICKLE:
             from flamegraphs.formats import torch_snapshot
 

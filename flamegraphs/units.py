@@ -7,7 +7,11 @@ _SIZES = {
     for base, units in ((1000, _DECIMAL), (1024, _BINARY))
     for power, unit in enumerate(units)
 }
-_TIMES = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
+_SCALES = {
+    "nanoseconds": ("ns", "µs", "ms", "s"),
+    "nanogcu": ("n*GCU", "u*GCU", "m*GCU", "GCU", "k*GCU", "M*GCU", "G*GCU"),
+}
+"""Units by a thousand, up from the one that figures are kept in, as pprof writes them."""
 _FAMILIES: tuple[tuple[str, dict[int, tuple[str, ...]]], ...] = (
     (
         "bytes",
@@ -28,6 +32,13 @@ _FAMILIES: tuple[tuple[str, dict[int, tuple[str, ...]]], ...] = (
             10**6: ("ms", "millisecond"),
             10**9: ("s", "sec", "second"),
             3600 * 10**9: ("hr", "hour"),
+        },
+    ),
+    (  # Google's compute units; those beyond giga would leave 64 bits, and stay as they are
+        "nanogcu",
+        {
+            1000**power: (f"{prefix}gcu",)
+            for power, prefix in enumerate(("nano", "micro", "milli", "", "kilo", "mega", "giga"))
         },
     ),
 )
@@ -64,15 +75,15 @@ def amount(value: int, unit: str, *, binary: bool = False) -> str:
         return "-" + amount(-value, unit, binary=binary)
     if unit == "bytes":
         base, units = (1024, _BINARY) if binary else (1000, _DECIMAL)
-        power = 0
-        # 999.5 would be written as 1000.
-        while power + 1 < len(units) and value >= 0.9995 * base ** (power + 1):
-            power += 1
-        return f"{_digits(value / base**power, whole=power == 0)} {units[power]}"
-    if unit == "nanoseconds":
-        size, name = next(((s, n) for s, n in _TIMES if value >= 0.9995 * s), _TIMES[-1])
-        return f"{_digits(value / size, whole=size == 1)} {name}"
-    return f"{value:,} {unit}".rstrip()
+    elif unit in _SCALES:
+        base, units = 1000, _SCALES[unit]
+    else:
+        return f"{value:,} {unit}".rstrip()
+    power = 0
+    # 999.5 would be written as 1000.
+    while power + 1 < len(units) and value >= 0.9995 * base ** (power + 1):
+        power += 1
+    return f"{_digits(value / base**power, whole=power == 0)} {units[power]}"
 
 
 def size(text: str) -> int:

@@ -42,9 +42,9 @@ def read(data: bytes | bytearray, sample_type: str | None, budget: Budget) -> Pr
 
         return speedscope.read(found, sample_type, budget)
     if "resourceProfiles" in found:
-        from flamegraphs.formats import otlp
+        from flamegraphs.formats import otlp_json
 
-        return otlp.read_document(found, sample_type, budget)
+        return otlp_json.read(found, sample_type, budget)
     if "costs" in found and "events" in found:
         from flamegraphs.formats import memray
 

@@ -11,20 +11,18 @@ Not here: labels (filters belong to the server that has the index), and ``drop_f
 are ever dropped.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contract.agent import SAMPLE_TYPE, SAMPLE_UNIT
 from flamegraphs.budget import MAX_STACK, Budget
 from flamegraphs.errors import NotAProfileError
-from flamegraphs.formats import wire
+from flamegraphs.formats import sample_types, wire
 from flamegraphs.formats.wire import ByteArray
 from flamegraphs.names import NO_STACK, UNKNOWN_NAME
 from flamegraphs.profile import (
-    CHOOSE_TYPE,
     Batch,
     FrameArray,
     Functions,
@@ -57,15 +55,14 @@ def read(data: bytes, sample_type: str | None = None) -> Profile:
 def parse(data: bytearray | bytes, sample_type: str | None, budget: Budget) -> Profile:
     """Read an unpacked pprof file.
 
-    ``sample_type`` is the name of the value to take (``inuse_space``), or name and unit
-    (``alloc/bytes``) where two have one name; without it the agent's where there is one, else what
-    the file names as its default, else the last, as ``go tool pprof`` has it.
+    ``sample_type`` is the value to take, see `sample_types.choose`.
 
     Raises `NotAProfileError` where the bytes are not a profile, are cut short or beyond the budget.
     """
     tables = _Tables.of(data, budget)
     types = _sample_types(tables)
-    chosen, notes = _choose_type(types, tables.string(tables.number(_DEFAULT_TYPE)), sample_type)
+    default = sample_types.named(types, tables.string(tables.number(_DEFAULT_TYPE)))
+    chosen, notes = sample_types.choose(types, default, sample_type)
     functions, locations = _read_tables(tables, budget)
     no_stack = functions.index(NO_STACK)
     table, kinds = functions.table()
@@ -168,40 +165,6 @@ def _sample_types(tables: _Tables) -> list[tuple[str, str]]:
         (tables.string(name), tables.string(unit))
         for name, unit in zip(names.tolist(), units.tolist(), strict=True)
     ]
-
-
-def _choose_type(
-    types: Sequence[tuple[str, str]], default: str, wanted: str | None
-) -> tuple[int, list[str]]:
-    names = [name for name, _ in types]
-    listed = ", ".join(names if len(set(names)) == len(names) else map("/".join, types))
-    if wanted is not None:
-        index = _find_type(types, wanted, listed)
-    elif (SAMPLE_TYPE, SAMPLE_UNIT) in types:
-        index = types.index((SAMPLE_TYPE, SAMPLE_UNIT))
-    elif default and default in names:
-        index = names.index(default)
-    else:
-        index = len(types) - 1
-    name = names[index]
-    notes: list[str] = []
-    if len(types) > 1 and wanted is None:
-        which = "/".join(types[index]) if names.count(name) > 1 else repr(name)
-        notes.append(
-            f"The file has several values a stack ({listed}); this is {which}. {CHOOSE_TYPE}"
-        )
-    return index, notes
-
-
-def _find_type(types: Sequence[tuple[str, str]], wanted: str, listed: str) -> int:
-    found = [n for n, (name, unit) in enumerate(types) if wanted in (name, f"{name}/{unit}")]
-    if not found:
-        raise NotAProfileError(f"It has no values of type {wanted!r}, but {listed}.")
-    if len(found) > 1:
-        raise NotAProfileError(
-            f"It has {len(found)} values of type {wanted!r}; write name and unit: {listed}."
-        )
-    return found[0]
 
 
 @dataclass(frozen=True)

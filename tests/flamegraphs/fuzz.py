@@ -1,17 +1,17 @@
 """A mutation fuzzer of the readers: seeded, so that what it finds can be found again.
 
     python -m tests.flamegraphs.fuzz --rounds 100000 --seed 7
-    python -m tests.flamegraphs.fuzz --minutes 30
+    python -m tests.flamegraphs.fuzz --minutes 30 --keep DIR
 
-It also says which input took the longest, and the most memory that the process had at any time:
-every input is cut at 100 kB, so neither may come near the limits that the readers promise. A search
-of minutes is guided: it keeps the slowest inputs of each format, damages those further, repeats
-pieces of them up to a million times, and stores what grows beyond 100 kB in gzip. What it finds
-depends on the machine then; `--keep` writes the slowest.
+Every input is a valid profile in one of the formats, damaged in a few places, of 100 kB at most.
+Whatever comes out has to be a profile whose sums hold, or one `NotAProfileError`; and no input may
+cost more than the readers promise. The test suite runs some thousand rounds; atheris would find
+paths that this does not, but has no build for every Python we support.
 
-Every input is a valid profile in one of the formats, damaged in a few places. Whatever comes out
-has to be a profile whose sums hold, or one `NotAProfileError`. The test suite runs some thousand
-rounds; atheris would find paths that this does not, but has no build for every Python we support.
+A search of minutes is guided: it keeps the slowest and the largest inputs of each format, damages
+those further, repeats pieces, fields and items of them millions of times (`mutations`), and stores
+what grows beyond 100 kB in gzip. What it finds depends on the machine then; `--keep` writes the
+slowest, the largest and whatever is beyond the promise. It may be ended early (Ctrl-C).
 """
 
 import argparse
@@ -21,7 +21,7 @@ import gzip
 import json
 import pickle
 import random
-import resource
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -30,8 +30,9 @@ from pathlib import Path
 
 from flamegraphs.errors import NotAProfileError
 from flamegraphs.hotspots import hotspots
-from flamegraphs.unpack import GZIP, unpack
+from tests.flamegraphs import mutations
 from tests.flamegraphs.generated import field
+from tests.flamegraphs.hostile import MEBIBYTES, SECONDS
 from tests.flamegraphs.profiles import Encoding, pprof_bytes, read_bytes
 
 _STACKS = [
@@ -56,21 +57,8 @@ _TEXTS = b"".join(field(5, text) for text in (b"", b"malloc", b"bytes", b"f"))
 _SAMPLED = field(1, field(1, 1) + field(2, 2)) + field(2, field(1, 1) + field(2, b"\x05"))
 _TWO = field(7, b"") + field(7, field(1, b"\x01"))
 _OTLP = field(1, field(2, field(2, _SAMPLED))) + field(2, _TABLES + _TEXTS + _TWO)
-_MOST = 100_000
-_LARGEST = 2**25
-"""Bytes of an input before gzip; `hostile` has larger ones."""
 _KEPT = 6
-_INTERESTING = (
-    b"\x00",
-    b"\xff",
-    b"\x80",
-    b"\x7f",
-    b"\x0a",
-    b"\x12",
-    b"\xff" * 10,
-    b"-1",
-    b"9" * 25,
-)
+_STATUS, _CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 
 def seeds() -> list[bytes]:
@@ -103,76 +91,67 @@ def seeds() -> list[bytes]:
     ]
 
 
-def damaged(data: bytes, chosen: random.Random) -> bytes:
-    """Change a few places: flip, overwrite, insert, remove, repeat or cut."""
-    changed = bytearray(data)
-    for _ in range(chosen.randint(1, 4)):
-        at = chosen.randrange(len(changed) + 1) if changed else 0
-        length = chosen.choice((1, 1, 2, 8, 64))
-        match chosen.randrange(6):
-            case 0:
-                if at < len(changed):
-                    changed[at] ^= 1 << chosen.randrange(8)
-            case 1:
-                changed[at : at + 1] = chosen.choice(_INTERESTING)
-            case 2:
-                changed[at:at] = chosen.randbytes(length)
-            case 3:
-                del changed[at : at + length]
-            case 4:
-                changed[at:at] = changed[at : at + length] * chosen.choice((1, 2, 50))
-            case _:
-                del changed[at:]
-    return bytes(changed[:_MOST])
+@dataclass(frozen=True)
+class Cost:
+    """What reading one input took."""
+
+    seconds: float = 0.0
+    """Of the processor."""
+    mebibytes: int = 0
+    """The most that the process had meanwhile; 0 where the system does not say."""
+
+    def is_over(self) -> bool:
+        """Whether it is more than the readers promise."""
+        return self.seconds > SECONDS or self.mebibytes > MEBIBYTES
 
 
-def grown(data: bytes, chosen: random.Random) -> bytes:
-    """Repeat a piece many times, and pack what is too large."""
-    at, length = chosen.randrange(len(data) + 1), chosen.choice((1, 2, 3, 4, 8, 32, 128))
-    piece = data[at : at + length]
-    count = min(2 ** chosen.randint(4, 20), (_LARGEST - len(data)) // max(len(piece), 1))
-    data = data[:at] + piece * count + data[at:]
-    return data if len(data) <= _MOST else gzip.compress(data, 6, mtime=0)
-
-
-class Slowest:
-    """The slowest inputs found so far, made of each valid one."""
+class Kept:
+    """The slowest and the largest inputs found so far, made of each valid one."""
 
     def __init__(self, valid: Sequence[bytes]) -> None:
-        self.kept = [[(0.0, data)] for data in valid]
+        self._slowest = [[(0.0, data)] for data in valid]
+        self._largest = [[(0.0, data)] for data in valid]
 
     def mutant(self, chosen: random.Random) -> tuple[int, bytes]:
         """One of them, damaged or grown, of at most 100 kB; and which valid one it is made of."""
         while True:
-            place = chosen.randrange(len(self.kept))
-            _, data = chosen.choice(self.kept[place])
-            if data.startswith(GZIP):
-                with contextlib.suppress(NotAProfileError):
-                    data = bytes(unpack([data]))
-            changed = grown(data, chosen) if chosen.random() < 0.5 else damaged(data, chosen)
-            if len(data) > _MOST and not changed.startswith(GZIP):
-                changed = gzip.compress(changed, 6, mtime=0)
-            if len(changed) <= _MOST:
+            kept = chosen.choice((self._slowest, self._largest))
+            place = chosen.randrange(len(kept))
+            data = mutations.unpacked(chosen.choice(kept[place])[1])
+            change = chosen.choice((mutations.grown, mutations.damaged))
+            if change is mutations.damaged and len(data) > mutations.MOST:
+                at = chosen.randrange(len(data) - 1_000)
+                piece = change(data[at : at + 1_000], chosen)
+                changed = data[:at] + piece + data[at + 1_000 :]
+            else:
+                changed = change(data, chosen)
+            changed = mutations.packed(changed)
+            if len(changed) <= mutations.MOST:
                 return place, changed
 
-    def keep(self, place: int, data: bytes, took: float) -> None:
-        """Keep an input if it is among the slowest made of the same, also when read again."""
-        kept = self.kept[place]
-        if len(kept) < _KEPT or took > kept[-1][0]:
-            kept.append((min(took, timed(data)[1]), data))
-            kept.sort(key=lambda one: -one[0])
-            del kept[_KEPT:]
+    def keep(self, place: int, data: bytes, cost: Cost) -> None:
+        """Keep an input if it is among the costliest made of the same."""
+        for every, figure in ((self._slowest, cost.seconds), (self._largest, cost.mebibytes)):
+            kept = every[place]
+            if len(kept) < _KEPT or figure > kept[-1][0]:
+                kept.append((float(figure), data))
+                kept.sort(key=lambda one: -one[0])
+                del kept[_KEPT:]
 
 
-def timed(data: bytes) -> tuple[bool, float]:
-    """`check` an input, and say how many seconds of the processor that took."""
+def timed(data: bytes) -> tuple[bool, Cost]:
+    """`check` an input, and say what that took."""
+    if _CLEAR.exists():
+        _CLEAR.write_text("5")  # Linux: the peak begins anew
     begin = time.process_time()
     try:
         is_profile = check(data)
     except BaseException as error:
         error.add_note(f"The input: {base64.b64encode(data).decode()}")
         raise
-    return is_profile, time.process_time() - begin
+    took = time.process_time() - begin
+    peak = re.search(r"VmHWM:\s+(\d+)", _STATUS.read_text()) if _STATUS.exists() else None
+    return is_profile, Cost(took, int(peak[1]) >> 10 if peak else 0)
 
 
 def check(data: bytes) -> bool:
@@ -196,18 +175,28 @@ class Outcome:
     rounds: int = 0
     profiles: int = 0
     """Inputs that were still profiles."""
-    slowest: float = 0.0
-    """Seconds of the processor for one input."""
-    slowest_at: int = 0
-    """The round that had it."""
-    slowest_input: bytes = b""
+    slowest: tuple[Cost, bytes] = (Cost(), b"")
+    largest: tuple[Cost, bytes] = (Cost(), b"")
+    over: int = 0
+    """Inputs that cost more than the readers promise."""
 
-    def add(self, data: bytes, is_profile: bool, took: float) -> None:
+    def add(self, data: bytes, is_profile: bool, cost: Cost) -> None:
         """Count one input."""
         self.rounds += 1
         self.profiles += is_profile
-        if took > self.slowest:
-            self.slowest, self.slowest_at, self.slowest_input = took, self.rounds, data
+        self.over += cost.is_over()
+        if cost.seconds > self.slowest[0].seconds:
+            self.slowest = cost, data
+        if cost.mebibytes > self.largest[0].mebibytes:
+            self.largest = cost, data
+
+    def __str__(self) -> str:
+        return (
+            f"{self.profiles:,} of {self.rounds:,} inputs were still profiles; the slowest took "
+            f"{self.slowest[0].seconds:.2f} s, the largest {self.largest[0].mebibytes} MiB; "
+            f"{self.over} beyond {SECONDS} s or {MEBIBYTES} MiB; all of it "
+            f"{time.process_time():,.0f} s of the processor"
+        )
 
 
 def run(rounds: int, seed: int) -> Outcome:
@@ -216,22 +205,29 @@ def run(rounds: int, seed: int) -> Outcome:
     valid: Sequence[bytes] = seeds()
     found = Outcome()
     for _ in range(rounds):
-        data = damaged(chosen.choice(valid), chosen)
+        data = mutations.damaged(chosen.choice(valid), chosen)
         found.add(data, *timed(data))
     return found
 
 
-def search(seconds: float, seed: int) -> Outcome:
-    """Look for the slowest input for so long."""
+def search(seconds: float, seed: int, folder: Path | None) -> Outcome:
+    """Look for the costliest inputs for so long; what is beyond the promise goes to ``folder``."""
     chosen = random.Random(seed)  # noqa: S311 - nothing secret
-    slowest = Slowest(seeds())
+    kept = Kept(seeds())
     found = Outcome()
     end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        place, data = slowest.mutant(chosen)
-        is_profile, took = timed(data)
-        found.add(data, is_profile, took)
-        slowest.keep(place, data, took)
+    said = time.monotonic()
+    with contextlib.suppress(KeyboardInterrupt):
+        while time.monotonic() < end:
+            place, data = kept.mutant(chosen)
+            is_profile, cost = timed(data)
+            if cost.is_over() and folder is not None:
+                (folder / f"over-{found.over}").write_bytes(data)
+            found.add(data, is_profile, cost)
+            kept.keep(place, data, cost)
+            if time.monotonic() > said + 300:
+                said = time.monotonic()
+                sys.stderr.write(f"{found}\n")
     return found
 
 
@@ -239,23 +235,20 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--minutes", type=float, help="instead of a number of rounds")
-    parser.add_argument("--keep", type=Path, metavar="FILE", help="where to write the slowest")
+    parser.add_argument("--minutes", type=float, help="search so long, instead of rounds")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="where to write the costliest")
     options = parser.parse_args()
+    if options.keep is not None:
+        options.keep.mkdir(parents=True, exist_ok=True)
     if options.minutes is None:
         found = run(options.rounds, options.seed)
     else:
-        found = search(60 * options.minutes, options.seed)
+        found = search(60 * options.minutes, options.seed, options.keep)
     if options.keep is not None:
-        options.keep.write_bytes(found.slowest_input)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    sys.stdout.write(
-        f"{found.profiles:,} of {found.rounds:,} damaged inputs were still profiles; the slowest "
-        f"(round {found.slowest_at:,}) took {found.slowest:.3f} s, the process at most "
-        f"{peak // (2**20 if sys.platform == 'darwin' else 2**10)} MiB; "
-        f"all of it {time.process_time():,.0f} s of the processor\n"
-    )
-    return 0
+        for name, (_, data) in (("slowest", found.slowest), ("largest", found.largest)):
+            (options.keep / name).write_bytes(data)
+    sys.stdout.write(f"{found}\n")
+    return 1 if found.over else 0
 
 
 if __name__ == "__main__":

@@ -335,41 +335,50 @@ def test_otlp_of_the_newest_definition_is_read() -> None:
     assert read.facts["duration"] == "30 s"
 
 
-def test_otlp_as_the_agent_pushes_it_has_its_values_in_another_field() -> None:
-    # 1.8 and 1.9: values = 2, attribute_indices = 3, link_index = 4.
-    samples = field(2, field(1, 1) + field(2, varint(300)) + field(3, varint(1))) + field(
-        2, field(1, 2) + field(2, varint(7))
-    )
-    profile = field(1, field(1, 1) + field(2, 2)) + samples
-    resource = field(1, field(2, field(2, profile)))
-    data = resource + field(2, dictionary().SerializeToString())
-    assert stacks_of(read_bytes(data)) == EXPECTED
+ENCODED = sorted(file.name for file in RECORDED.glob("otlp-*"))
+STACKS = [("libcuda.so.1+0x254", "inlined", "leaf", "root"), ("root",), ("0x99", "root")]
 
 
-def test_otlp_as_json_is_read() -> None:
-    data = otlp.ProfilesData(dictionary=dictionary())
-    tables = {
-        "stringTable": TEXTS,
-        "mappingTable": [{}, {"memoryStart": "4096", "fileOffset": "32", "filenameStrindex": 5}],
-        "functionTable": [{}, {"nameStrindex": 3}, {"nameStrindex": 4}],
-        "locationTable": [
-            {},
-            {"lines": [{"functionIndex": 1}]},
-            {"lines": [{"functionIndex": 2}]},
-            {"mappingIndex": 1, "address": "4660"},
-        ],
-        "stackTable": [{}, {"locationIndices": [3, 1, 2]}, {"locationIndices": [2]}],
-    }
-    assert len(data.dictionary.stack_table) == len(tables["stackTable"])
-    profile = {
-        "sampleType": {"typeStrindex": 1, "unitStrindex": 2},
-        "samples": [{"stackIndex": 1, "values": ["300"]}, {"stackIndex": 2, "values": ["7"]}],
-    }
-    document = {
-        "resourceProfiles": [{"scopeProfiles": [{"profiles": [profile]}]}],
-        "dictionary": tables,
-    }
-    assert stacks_of(read_bytes(json.dumps(document).encode())) == EXPECTED
+@pytest.mark.parametrize("name", ENCODED)
+def test_otlp_of_every_published_definition_is_the_same_profile(name: str) -> None:
+    read = recorded(name)
+    assert stacks_of(read) == dict(zip(STACKS, (300, 8, 11), strict=True))
+    assert (read.sample_type, read.unit) == ("malloc", "bytes")
+    assert read.facts["duration"] == "30 s"
+    assert read.facts["taken"].startswith("2025-11-30 10:53:20")
+    assert stacks_of(recorded(name, "objects")) == dict(zip(STACKS, (2, 5, 1), strict=True))
+    with pytest.raises(NotAProfileError, match="no values of type 'space', but objects, malloc"):
+        recorded(name, "space")
+
+
+def test_every_layout_of_otlp_is_recorded_as_protobuf() -> None:
+    versions = {"1.5", "1.6", "1.7", "1.9", "1.11"}
+    assert versions == {n[5:-3] for n in ENCODED if n.endswith(".pb")}
+
+
+def old_otlp(sample_types: bytes, *samples: bytes, locations: bytes = b"") -> bytes:
+    """1.7: a list of locations in each profile, tables in the dictionary."""
+    profile = sample_types + b"".join(field(2, sample) for sample in samples) + field(3, locations)
+    tables = b"".join(field(5, text.encode()) for text in TEXTS) + field(2, field(2, 9))
+    return field(1, field(2, field(2, profile))) + field(2, tables)
+
+
+@pytest.mark.parametrize(
+    ("types", "sample", "says"),
+    [
+        ((1,), field(1, 1) + field(2, 2) + field(3, varint(5)), "locations 1 to 3 of 2"),
+        ((1,), field(1, 2**64 - 1) + field(2, 1) + field(3, varint(5)), "locations -1 to 0 of 2"),
+        ((1,), field(2, 1), "0 values for 1 sample types"),
+        ((6, 1), field(2, 1) + field(3, varint(5)), "1 values for 2 sample types"),
+        ((1, 1), field(2, 1) + field(3, varint(5) * 2), "two sample types malloc/bytes"),
+    ],
+)
+def test_old_otlp_whose_samples_fit_nothing_is_refused(
+    types: tuple[int, ...], sample: bytes, says: str
+) -> None:
+    kinds = b"".join(field(1, field(1, kind) + field(2, 2)) for kind in types)
+    with pytest.raises(NotAProfileError, match=says):
+        read_bytes(old_otlp(kinds, sample, locations=varint(0) * 2))
 
 
 def test_one_of_several_otlp_sample_types_is_chosen_and_said() -> None:

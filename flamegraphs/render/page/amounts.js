@@ -4,12 +4,15 @@ const SIZES = {
   decimal: [1000, ["B", "kB", "MB", "GB", "TB", "PB", "EB"]],
   binary: [1024, ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]],
 };
-const TIMES = [1000, ["ns", "µs", "ms", "s"]];
+const SCALES = {
+  nanoseconds: [1000, ["ns", "µs", "ms", "s"]],
+  nanogcu: [1000, ["n*GCU", "u*GCU", "m*GCU", "GCU", "k*GCU", "M*GCU", "G*GCU"]],
+};
 
-/** Write a value of a unit: `55.1 GB`; other units than bytes and nanoseconds as they are. */
+/** Write a value of a unit: `55.1 GB`; of a unit that is not scaled as it is. */
 function amount(value, unit, binary) {
   if (value < 0) return `−${amount(-value, unit, binary)}`;
-  const scale = unit === "bytes" ? SIZES[binary ? "binary" : "decimal"] : unit === "nanoseconds" ? TIMES : null;
+  const scale = unit === "bytes" ? SIZES[binary ? "binary" : "decimal"] : SCALES[unit];
   if (!scale) return `${value.toLocaleString("en")} ${unit}`.trim();
   const [base, units] = scale;
   let power = 0;
