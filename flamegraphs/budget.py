@@ -19,12 +19,17 @@ _STEPS_EACH = 128
 
 
 class Budget:
-    """What may still be built from one file."""
+    """What may still be built from one file, or from both of a comparison."""
 
     def __init__(self, size: int = 0) -> None:
         """``size`` is that of the file as it is stored, in bytes."""
-        self._memory = _MEMORY + _MEMORY_EACH * size
-        self._steps = _STEPS + _STEPS_EACH * size
+        self._memory, self._steps = _MEMORY, _STEPS
+        self.allow(size)
+
+    def allow(self, size: int) -> None:
+        """Let a file of ``size`` bytes, as it is stored, take its part."""
+        self._memory += _MEMORY_EACH * size
+        self._steps += _STEPS_EACH * size
 
     def take(self, what: str, *, memory: int = 0, steps: int = 0) -> None:
         """Take bytes of memory, and steps of some 20 ns, for ``what`` (said in the error).

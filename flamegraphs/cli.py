@@ -21,6 +21,7 @@ from flamegraphs.units import size
 from operations.errors import OperationError
 
 if TYPE_CHECKING:
+    from flamegraphs.budget import Budget
     from flamegraphs.hotspots import Hotspots
     from flamegraphs.profile import Profile
     from flamegraphs.sources.pyroscope import Server
@@ -333,13 +334,23 @@ def _one(options: argparse.Namespace) -> "Profile":
 def _two(options: argparse.Namespace) -> "tuple[Hotspots, Hotspots]":
     """Both sides of a comparison, added up; an error says which of them it is about."""
     server = _server(options)
+    if server is None:
+        return _two_files(options)
     before, after = (
-        _summed(
-            _read(operand, options, f"{side} ({operand if operand != '-' else 'standard input'})")
-            if server is None
-            else _ask_operand(server, options, operand)
-        )
-        for side, operand in (("A", options.before), ("B", options.after))
+        _summed(_ask_operand(server, options, operand))
+        for operand in (options.before, options.after)
+    )
+    return before, after
+
+
+def _two_files(options: argparse.Namespace) -> "tuple[Hotspots, Hotspots]":
+    from flamegraphs.budget import Budget
+    from flamegraphs.files import name_of
+
+    budget = Budget()  # both are held at once
+    before, after = (
+        _summed(_read(path, options, f"{side} ({name_of(path)})", budget))
+        for side, path in (("A", options.before), ("B", options.after))
     )
     return before, after
 
@@ -391,7 +402,12 @@ def _server(options: argparse.Namespace) -> "Server | None":
     return None
 
 
-def _read(path: str, options: argparse.Namespace, name: str | None = None) -> "Profile":
+def _read(
+    path: str,
+    options: argparse.Namespace,
+    name: str | None = None,
+    budget: "Budget | None" = None,
+) -> "Profile":
     unused = [
         flag
         for flag, value in (
@@ -409,7 +425,7 @@ def _read(path: str, options: argparse.Namespace, name: str | None = None) -> "P
         raise UsageError(f"{', '.join(unused)}: a file is read whole; filters need a source.")
     from flamegraphs.files import read_file
 
-    return read_file(path, options.sample_type, options.unit, name)
+    return read_file(path, options.sample_type, options.unit, name, budget)
 
 
 def _ask(server: "Server", options: argparse.Namespace, labels: str, window: "Window") -> "Profile":

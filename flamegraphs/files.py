@@ -28,18 +28,24 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 
 def read_file(
-    path: str, sample_type: str | None = None, unit: str | None = None, name: str | None = None
+    path: str,
+    sample_type: str | None = None,
+    unit: str | None = None,
+    name: str | None = None,
+    budget: Budget | None = None,
 ) -> Profile:
     """Read the file at ``path``, or standard input for ``-``.
 
     ``unit`` is taken where the file does not state its own; ``name`` is what messages call the
-    file. Raises `NotAProfileError`, naming the file, for whatever is wrong with it, and
-    `UsageError` where it states another unit.
+    file; ``budget`` is what it shares with another that is held at the same time.
+
+    Raises `NotAProfileError`, naming the file, for whatever is wrong with it, and `UsageError`
+    where it states another unit.
     """
     name = name or name_of(path)
     try:
         with _open(path) as file:
-            profile = read(_chunks(file), _size(file), sample_type, unit)
+            profile = read(_chunks(file), _size(file), sample_type, unit, budget)
     except OSError as error:
         raise NotAProfileError(f"{name}: cannot be read: {error.strerror or error}.") from error
     except MemoryError as error:
@@ -67,6 +73,7 @@ def read(
     size: int | None,
     sample_type: str | None = None,
     unit: str | None = None,
+    budget: Budget | None = None,
 ) -> Profile:
     """Read a profile in any known format from the pieces of a file of ``size`` bytes.
 
@@ -82,7 +89,9 @@ def read(
             yield chunk
 
     data = unpack(counted())
-    return _read(data, sample_type, unit, Budget(arrived if size is None else size))
+    budget = budget or Budget()
+    budget.allow(arrived if size is None else size)
+    return _read(data, sample_type, unit, budget)
 
 
 def _read(data: bytearray, sample_type: str | None, unit: str | None, budget: Budget) -> Profile:

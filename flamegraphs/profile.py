@@ -9,6 +9,7 @@ Not here: what a function is attributed (`hotspots`), the tree (`tree`), any fil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -101,6 +102,13 @@ class Functions:
 
     def __init__(self) -> None:
         self._index: dict[str, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def newest(self, count: int) -> Iterator[str]:
+        """The names that came last, the last one first."""
+        return islice(reversed(self._index), count)
 
     def index(self, name: str) -> int:
         """Return the place of a name in any of its spellings."""

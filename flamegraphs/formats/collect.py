@@ -3,6 +3,7 @@
 import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
+from sys import getsizeof
 
 import numpy as np
 
@@ -36,12 +37,20 @@ class Collector:
         self._budget.take("frames", memory=8 * len(stack) + 24, steps=100 + 12 * len(stack))
         self._total += abs(value)
         check_total(self._total)
+        known = len(self._functions)
         frames = [self._functions.index(name) for name in trim_roots(list(stack))]
+        if len(self._functions) > known:
+            self._take_names(len(self._functions) - known)
         if truncated:
             self._truncated.add(frames[0])
         self._frames.extend(frames)
         self._offsets.append(len(self._frames))
         self._values.append(value)
+
+    def _take_names(self, count: int) -> None:
+        """Names are what is kept of a stack's text, each of them once."""
+        size = sum(map(getsizeof, self._functions.newest(count)))
+        self._budget.take("names", memory=size + 150 * count, steps=20 * count)
 
     def profile(
         self,

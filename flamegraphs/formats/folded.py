@@ -84,7 +84,7 @@ def _parse(line: bytes, budget: Budget) -> tuple[list[str], int, bool]:
     depth = stack.count(b";") + 1
     if depth > MAX_STACK:
         raise NotAProfileError(f"It has {depth:,} frames: not a stack.")
-    budget.take("frames", memory=len(line), steps=100 + 8 * depth)
+    budget.take("frames", steps=100 + 8 * depth)
     try:
         names = stack.decode().split(";")[::-1]
     except UnicodeDecodeError as error:

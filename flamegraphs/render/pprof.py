@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Iterator
+from itertools import chain, islice
 
 import numpy as np
 
@@ -12,16 +13,33 @@ from flamegraphs.render.stacks import merged
 _SAMPLE, _LOCATION, _FUNCTION = 2 << 3 | 2, 4 << 3 | 2, 5 << 3 | 2
 _IDS, _VALUES = 1 << 3 | 2, 2 << 3 | 2
 """Tags of a profile's fields, and of a sample's."""
+_TRIED = 4
+"""Parts of a file, of some thousand stacks each, that tell how it is packed best."""
 
 
 def write(profile: Profile) -> Iterator[bytes]:
     """Yield the bytes of a gzip file."""
-    # Stacks hardly repeat within gzip's window: more effort takes five times as long for little.
-    packer = zlib.compressobj(1, wbits=31)
-    for part in _parts(profile):
+    parts = _parts(profile)
+    begin = list(islice(parts, _TRIED))
+    strategy = _strategy(b"".join(begin))
+    packer = zlib.compressobj(1, wbits=31, memLevel=9, strategy=strategy)
+    for part in chain(begin, parts):
         if packed := packer.compress(part):
             yield packed
     yield packer.flush()
+
+
+def _strategy(begin: bytes) -> int:
+    """How a file that begins like this is packed.
+
+    Where stacks hardly repeat within gzip's window, looking for what does takes three times as long
+    as all the rest of packing, for less than a fifth of the size. More effort takes longer yet.
+    """
+    sizes: list[int] = []
+    for strategy in (zlib.Z_DEFAULT_STRATEGY, zlib.Z_HUFFMAN_ONLY):
+        packer = zlib.compressobj(1, strategy=strategy)
+        sizes.append(len(packer.compress(begin)) + len(packer.flush()))
+    return zlib.Z_DEFAULT_STRATEGY if sizes[0] < 0.8 * sizes[1] else zlib.Z_HUFFMAN_ONLY
 
 
 def _parts(profile: Profile) -> Iterator[bytes]:

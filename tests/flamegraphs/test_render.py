@@ -1,4 +1,6 @@
+import gzip
 import json
+import random
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -61,6 +63,16 @@ def test_a_picture_has_a_block_with_a_tooltip_for_every_path() -> None:
     assert len(titles) == 4
     widths = [float(rect.attrib["width"]) for rect in root.iter(f"{SVG}rect")][1:]
     assert widths[2] == pytest.approx(0.75 * widths[0], rel=0.01)
+
+
+def test_stacks_that_are_alike_are_packed_small_and_others_are_whole() -> None:
+    numbers = random.Random(3)  # noqa: S311 - a repeatable shape, nothing secret
+    alike = [([f"f{n}", *(f"g{d}" for d in range(60)), "main"], n) for n in range(1, 9_000)]
+    others = [([f"f{numbers.randrange(10_000)}" for _ in range(60)], n) for n in range(1, 9_000)]
+    written = [b"".join(pprof.write(profile_of(stacks))) for stacks in (alike, others)]
+    assert stacks_of(read_bytes(written[1])) == stacks_of(profile_of(others))
+    assert 4 * len(written[0]) < len(gzip.decompress(written[0]))
+    assert len(written[1]) < len(gzip.decompress(written[1]))
 
 
 @pytest.mark.parametrize("chosen", ["html", "svg", "folded", "pprof", "speedscope"])
