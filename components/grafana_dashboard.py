@@ -58,6 +58,7 @@ def dashboard_request(wanted: Dashboard, on: Placement) -> DashboardRequest:
     return DashboardRequest(
         endpoint=on.endpoint,
         workspace_id=on.workspace_id,
+        token_variable=on.token_variable,
         owner=on.owner.mark(),
         uid=wanted.uid,
         dashboard=wanted.dashboard,
@@ -97,7 +98,7 @@ class GrafanaDashboard(pulumi.ComponentResource):
             delete=Verb.DELETE_DASHBOARD,
             # By these it is found again: with another one it would be another dashboard.
             triggers=[
-                target.workspace_id,
+                target.identity,
                 args.uid,
                 # Moves in place and keeps its versions; stacks of before have it among these.
                 args.folder.uid if args.folder else "",

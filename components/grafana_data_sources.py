@@ -44,9 +44,9 @@ class PyroscopeSourceArgs(PyroscopeSource):
     """Where Grafana finds the profiles."""
 
     url: pulumi.Input[str]
-    """Of the private endpoint: ``http://<address>:<port>``."""
-    endpoint_id: pulumi.Input[str]
-    """Changes with the endpoint: a source is applied again for a new one."""
+    """Of the private endpoint (``http://<address>:<port>``), or where Grafana reaches it."""
+    endpoint_id: pulumi.Input[str] | None = None
+    """Changes with the endpoint: a source is applied again for a new one. None: there is none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,6 +59,8 @@ class PrometheusSourceArgs:
     url: pulumi.Input[str]
     managed_identity: bool
     """Whether Grafana signs in with its identity (Azure Monitor), or not at all (one's own)."""
+    auth_type: str | None = None
+    """As whom it signs in then, in Grafana's words; None: its managed identity."""
     json_data: FurtherArgs | None = None
     """Further keys of the source's ``jsonData``, as Grafana has them."""
 
@@ -68,7 +70,8 @@ class PrometheusSourceArgs:
     def whole_json_data(self) -> dict[str, Any]:
         """The source's ``jsonData``; raises ValueError where ``json_data`` contradicts it."""
         # Nested: the older flat `azureAuthType` is ignored (grafana-operator 1396).
-        credentials = {"azureCredentials": {"authType": "msi"}} if self.managed_identity else {}
+        sign_in = {"azureCredentials": {"authType": self.auth_type or "msi"}}
+        credentials = sign_in if self.managed_identity else {}
         owned = {"httpMethod": "POST", **credentials}
         return merged("prometheus.json_data", owned, self.json_data or {})
 
@@ -106,6 +109,7 @@ def _request(
     return DataSourceRequest(
         endpoint=on.endpoint,
         workspace_id=on.workspace_id,
+        token_variable=on.token_variable,
         owner=on.owner.mark(),
         name=source.name,
         uid=source.uid,
@@ -141,7 +145,7 @@ class GrafanaDataSources(pulumi.ComponentResource):
             pulumi.Output.all(placement, pyroscope.url).apply(
                 lambda parts: pyroscope_request(pyroscope, *parts).to_json()
             ),
-            triggers=[pyroscope.endpoint_id],
+            triggers=[pyroscope.endpoint_id] if pyroscope.endpoint_id is not None else None,
         )
         if prometheus is not None:
             self._apply(
@@ -177,7 +181,7 @@ class GrafanaDataSources(pulumi.ComponentResource):
             # By these it is found again: with another one it would be another source.
             triggers=[
                 *(triggers or []),
-                args.target.workspace_id,
+                args.target.identity,
                 uid,
                 args.owner.mark().to_json(),
             ],

@@ -28,7 +28,8 @@ class Placement:
     endpoint: str
     """URL of Grafana itself, without a trailing slash."""
     workspace_id: str
-    """ARM id of the workspace."""
+    """ARM id of the workspace; empty: a Grafana of one's own."""
+    token_variable: str | None
     owner: OwnerArgs
     adopt: bool
     """Whether an object of the same name or uid that is not this owner's is taken over."""
@@ -41,12 +42,23 @@ class GrafanaTargetArgs:
     endpoint: pulumi.Input[str]
     """URL of Grafana itself, without a trailing slash."""
     workspace_id: pulumi.Input[str]
-    """ARM id of the workspace."""
+    """ARM id of the workspace; empty: a Grafana that is not Azure's."""
+    token_variable: str | None = None
+    """Environment variable with the token of a service account, for one that is not Azure's."""
+
+    @property
+    def identity(self) -> pulumi.Input[str]:
+        """What stays the same as long as it is the same Grafana."""
+        return self.workspace_id if self.token_variable is None else self.endpoint
 
     def placement(self, owner: OwnerArgs, *, adopt: bool) -> pulumi.Output[Placement]:
         """Where an object of ``owner`` goes, once it is known."""
         return pulumi.Output.all(self.endpoint, self.workspace_id).apply(
             lambda parts: Placement(
-                endpoint=parts[0], workspace_id=parts[1], owner=owner, adopt=adopt
+                endpoint=parts[0],
+                workspace_id=parts[1],
+                token_variable=self.token_variable,
+                owner=owner,
+                adopt=adopt,
             )
         )

@@ -3,7 +3,7 @@
 A chain in which each link is a property of the next, because only properties carry a replacement
 along and order its deletions: the guard (made: nothing; deleted: waits until the Private Link
 Service is gone), the Helm release, and the wait until the cloud controller has made the service.
-Who connects to it is :mod:`components.grafana_private_endpoint`'s.
+Who connects to it is :mod:`components.grafana_private_endpoint`'s. Without one, the release alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,6 +15,7 @@ from pulumi_command.local import Command
 from pulumi_kubernetes.helm.v3 import Release
 
 from components import private_link_operations, pyroscope_values
+from components.chart import ChartArgs
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import FAILED_BEFORE, deleted_with
@@ -36,20 +37,6 @@ then the server stops at its start, and Kubernetes waits up to 5 before it start
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChartArgs:
-    """Where the chart comes from, in Helm's own terms."""
-
-    chart: str
-    """OCI address, name in ``repository``, or a folder or archive relative to the project."""
-    repository: str | None = None
-    """URL of a chart repository."""
-    version: str | None = None
-    """None: the chart's own, for one in the project."""
-    digest: str | None = None
-    """Of the files of one in the project: an edit is deployed though the version stays."""
-
-
-@dataclass(frozen=True, kw_only=True)
 class PyroscopeArgs:
     """The server, its storage, and its private link."""
 
@@ -60,7 +47,8 @@ class PyroscopeArgs:
     """Of the server, unless ``values`` say otherwise; None: the public one."""
     image_tag: str
     """Of the server; must speak the agent's version of OTLP profiles."""
-    private_link: PrivateLinkArgs
+    private_link: PrivateLinkArgs | None = None
+    """None: only the cluster's own pods reach it."""
     disk: DiskArgs | None = None
     """None: profiles are kept in the pod, and gone when it restarts."""
     keeping: KeepingArgs = field(default_factory=KeepingArgs)
@@ -84,46 +72,50 @@ class Pyroscope(pulumi.ComponentResource):
 
     url: pulumi.Output[str]
     """Where the cluster's own pods reach it."""
-    private_link_id: pulumi.Output[str]
-    """ARM id of the Private Link Service, once it is ready."""
-    private_link_name: pulumi.Output[str]
+    private_link_id: pulumi.Output[str] | None
+    """ARM id of the Private Link Service, once it is ready; None: there is none."""
+    private_link_name: pulumi.Output[str] | None
 
     def __init__(
         self, name: str, args: PyroscopeArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(self.TYPE, name, component_inputs(args, leave_out={"recovery"}), opts)
         cluster = deleted_with(opts)
-        # The cluster's deletion takes the nodes' group along, and the service in it.
-        guard = private_link_operations.guard(
-            f"{name}-private-link-guard",
-            args.private_link,
-            args.namespace,
-            RELEASE_NAME,
-            pulumi.ResourceOptions(parent=self, deleted_with=cluster),
-        )
+        guard = None
+        if args.private_link is not None:
+            # The cluster's deletion takes the nodes' group along, and the service in it.
+            guard = private_link_operations.guard(
+                f"{name}-private-link-guard",
+                args.private_link,
+                args.namespace,
+                RELEASE_NAME,
+                pulumi.ResourceOptions(parent=self, deleted_with=cluster),
+            )
         release = _release(self, name, args, guard, cluster)
         if (blob := args.keeping.blob) is not None and blob.watch is not None:
             # Beside the release, not after it: Helm's wait ends without a reason.
-            beside = pulumi.ResourceOptions(parent=self, depends_on=[guard])
+            beside = pulumi.ResourceOptions(parent=self, depends_on=[guard] if guard else None)
             watch_start(
                 f"{name}-start", blob, blob.watch, args.namespace, f"{RELEASE_NAME}-0", beside
             )
         grow_claim(self, f"{name}-disk", args.namespace, args.disk, release, cluster)
-        ready = private_link_operations.ready(
-            f"{name}-private-link-ready",
-            args.private_link,
-            args.namespace,
-            RELEASE_NAME,
-            [release.id, guard.id],
-            pulumi.ResourceOptions(parent=self),
-        )
+        self.private_link_id = self.private_link_name = None
+        if args.private_link is not None and guard is not None:
+            ready = private_link_operations.ready(
+                f"{name}-private-link-ready",
+                args.private_link,
+                args.namespace,
+                RELEASE_NAME,
+                [release.id, guard.id],
+                pulumi.ResourceOptions(parent=self),
+            )
+            # As it was asked for: the service may spell it in another case.
+            self.private_link_id = known_with(ready, args.private_link.id)
+            self.private_link_name = pulumi.Output.from_input(args.private_link.name)
         # The service's name, not the address it has today.
         self.url = release.namespace.apply(
             lambda namespace: f"http://{RELEASE_NAME}.{namespace}.svc:{PYROSCOPE_PORT}"
         )
-        # As it was asked for: the service may spell it in another case.
-        self.private_link_id = known_with(ready, args.private_link.id)
-        self.private_link_name = pulumi.Output.from_input(args.private_link.name)
         self.register_outputs(
             {
                 "url": self.url,
@@ -137,7 +129,7 @@ def _release(
     parent: Pyroscope,
     name: str,
     args: PyroscopeArgs,
-    guard: Command,
+    guard: Command | None,
     cluster: pulumi.Resource | None,
 ) -> Release:
     values = _values(args)
@@ -146,7 +138,7 @@ def _release(
         # Else the engine makes one up, and the agent finds nobody ("produced zero addresses").
         name=RELEASE_NAME,
         # So that a replaced guard replaces the release, in the right order.
-        namespace=known_with(guard, args.namespace),
+        namespace=known_with(guard, args.namespace) if guard else args.namespace,
         chart=args.chart.chart,
         version=args.chart.version,
         # What the provider compares is the chart's version alone.
@@ -171,9 +163,7 @@ def _release(
             # StatefulSet keeps a pod that never became ready, also when its template has been
             # fixed (kubernetes 67250).
             replace_on_changes=[FAILED_BEFORE],
-            # A StatefulSet refuses another claim for its volume. The disk itself outlives the
-            # release.
-            replacement_trigger=args.disk.claim_template if args.disk else "ephemeral",
+            replacement_trigger=_identity(args),
             # The cluster's deletion takes it along, and works when the API server no longer
             # answers.
             deleted_with=cluster,
@@ -181,10 +171,20 @@ def _release(
     )
 
 
+def _identity(args: PyroscopeArgs) -> str:
+    """What a release keeps as long as it lives.
+
+    A StatefulSet refuses another claim for its volume; the disk itself outlives the release. A
+    private link goes with its Service: in place, whoever is connected would be cut off unasked.
+    """
+    storage = args.disk.claim_template if args.disk else "ephemeral"
+    return storage if args.private_link is not None else f"{storage} without a private link"
+
+
 def _values(args: PyroscopeArgs) -> dict[str, object]:
     owned = pyroscope_values.owned_values(
         image_tag=args.image_tag,
-        annotations=args.private_link.annotations,
+        annotations=args.private_link.annotations if args.private_link else None,
         resources=args.resources,
         node_selector=args.node_selector,
         tolerations=args.tolerations,

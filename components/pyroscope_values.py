@@ -65,7 +65,7 @@ def range_limits(extra: Mapping[str, object], lookback: str | None = None) -> di
 def owned_values(
     *,
     image_tag: str,
-    annotations: Mapping[str, str],
+    annotations: Mapping[str, str] | None,
     resources: Mapping[str, object] | None = None,
     node_selector: Mapping[str, str] | None = None,
     tolerations: Sequence[Mapping[str, object]] | None = None,
@@ -73,7 +73,10 @@ def owned_values(
     disk: DiskArgs | None = None,
     keeping: KeepingArgs | None = None,
 ) -> dict[str, object]:
-    """What the product decides; with ``disk`` profiles are kept on it, else in the pod."""
+    """What the product decides; with ``disk`` profiles are kept on it, else in the pod.
+
+    ``annotations`` make the private link of the Service's load balancer; None: there is neither.
+    """
     scheduling = {
         "resources": resources,
         "nodeSelector": node_selector,
@@ -83,12 +86,18 @@ def owned_values(
     pyroscope: dict[str, object] = {
         "image": {"tag": image_tag},
         "replicaCount": 1,
-        "service": {"type": "LoadBalancer", "port": PYROSCOPE_PORT, "annotations": {**annotations}},
+        "service": {"port": PYROSCOPE_PORT, **_exposure(annotations)},
         "structuredConfig": {"self_profiling": {"disable_push": True}},
         **{key: value for key, value in scheduling.items() if value},
     }
     pyroscope = deep_merge(pyroscope, storage_values(disk, keeping or KeepingArgs()))
     return {"pyroscope": pyroscope, "alloy": {"enabled": False}, "minio": {"enabled": False}}
+
+
+def _exposure(annotations: Mapping[str, str] | None) -> dict[str, object]:
+    if annotations is None:
+        return {"type": "ClusterIP"}
+    return {"type": "LoadBalancer", "annotations": {**annotations}}
 
 
 _TEXTS = (

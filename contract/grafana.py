@@ -17,3 +17,21 @@ OWNER_MARK: Final = "gpuobs"
 OWNER_TAG_PREFIX: Final = "gpuobs-owner:"
 FOLDER_TAG_PREFIX: Final = "gpuobs-folder:"
 """On a dashboard: its stack also made the folder of this uid."""
+
+TOKEN_VARIABLE: Final = "GPUOBS_GRAFANA_TOKEN"  # noqa: S105 - a name
+"""Environment variable with the token of a service account, for a Grafana that is not Azure's."""
+OLDEST: Final = (11, 6)
+"""Major and minor version of the oldest Grafana whose flame graph panel the dashboard can use."""
+PERMISSIONS: Final = (
+    "datasources:read",
+    "datasources:create",
+    "datasources:write",
+    "datasources:delete",
+    "dashboards:read",
+    "dashboards:create",
+    "dashboards:write",
+    "dashboards:delete",
+)
+"""What a deployment does on Grafana, in the words of its access control."""
+FOLDER_PERMISSIONS: Final = ("folders:read", "folders:create", "folders:delete")
+"""What it does besides where the dashboard goes into a folder."""

@@ -196,6 +196,11 @@ def _add_source(command: argparse.ArgumentParser) -> None:
     where.add_argument("--grafana", metavar="URL", help="a Grafana; needs --data-source")
     where.add_argument("--pyroscope", metavar="URL", help="a Pyroscope, e.g. port-forwarded")
     source.add_argument("--data-source", metavar="UID", help="uid of Grafana's Pyroscope source")
+    source.add_argument(
+        "--token-variable",
+        metavar="NAME",
+        help="environment variable with a service account's token, where Grafana is not Azure's",
+    )
     query = command.add_argument_group("query", "for a source; a file is read whole")
     query.add_argument(
         "--from", dest="start", metavar="TIME", help="now-30m, RFC 3339 or epoch (default: now-1h)"
@@ -381,6 +386,8 @@ def _split(operand: str) -> tuple[str, str, str]:
 def _server(options: argparse.Namespace) -> "Server | None":
     if options.data_source and not options.grafana:
         raise UsageError("--data-source belongs to --grafana.")
+    if options.token_variable and not options.grafana:
+        raise UsageError("--token-variable belongs to --grafana; a stack names its own.")
     if options.stack:
         from flamegraphs.sources import stack
 
@@ -390,7 +397,7 @@ def _server(options: argparse.Namespace) -> "Server | None":
             raise UsageError("--grafana needs --data-source, the uid of its Pyroscope source.")
         from flamegraphs.sources import grafana
 
-        return grafana.server(options.grafana, options.data_source)
+        return grafana.server(options.grafana, options.data_source, options.token_variable)
     if options.pyroscope:
         if not options.pyroscope.startswith(("http://", "https://")):
             raise UsageError(

@@ -14,6 +14,7 @@ from components.aks_cluster import (
     ExistingClusterArgs,
     NewClusterArgs,
 )
+from components.chart import ChartArgs
 from components.cluster_leftovers import LeftoversArgs
 from components.gpu_node_pool import (
     AutoscalingArgs,
@@ -50,7 +51,7 @@ from components.managed_prometheus import (
 )
 from components.present_extension import PresentExtensionArgs
 from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArgs
-from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
+from components.pyroscope import PyroscopeArgs
 from components.pyroscope_storage import BlobArgs, KeepingArgs
 from components.release_recovery import RecoveryArgs
 from components.system_pool import SystemPoolArgs
@@ -65,8 +66,10 @@ from infra.dashboard import dashboard_model
 from infra.preflight import caller_of
 from infra.preflight.pools import autoscaled_pool_changes, system_pool, version_to_send
 from infra.settings import (
+    AUTH_TYPES,
     AzureMonitorWorkspaceSettings,
     ChartSettings,
+    SelfHostedGrafana,
     SystemPool,
 )
 from infra.stack import Stack
@@ -239,25 +242,12 @@ def _present_extension(stack: Stack) -> PresentExtensionArgs | None:
 def pyroscope(stack: Stack, gadget: InspektorGadget, blob: BlobArgs | None) -> PyroscopeArgs:
     """The profiles' store; ``blob`` is where they outlive its disk."""
     settings, storage = stack.settings.pyroscope, stack.settings.pyroscope.storage
-    link = settings.private_link
-    wanted: dict[str, Any] = {field: getattr(link, field) or None for field in ANNOTATIONS}
     return PyroscopeArgs(
         namespace=gadget.namespace,
         chart=_chart(stack, settings.chart),
         image_repository=_mirrored(stack, SERVER),
         image_tag=settings.image_tag,
-        private_link=PrivateLinkArgs(
-            id=stack.private_link_id,
-            name=stack.private_link_name,
-            node_resource_group=stack.node_resource_group if link.resource_group else None,
-            own_endpoint=OwnEndpointArgs(
-                workspace=stack.grafana_name,
-                name=stack.private_endpoint_name,
-                request_message=stack.names.request_message,
-            ),
-            protect_connections=link.protect_connections,
-            **wanted,
-        ),
+        private_link=_private_link(stack) if stack.settings.makes_private_link else None,
         disk=stack.disk,
         keeping=KeepingArgs(
             blob=blob,
@@ -271,6 +261,26 @@ def pyroscope(stack: Stack, gadget: InspektorGadget, blob: BlobArgs | None) -> P
         affinity=settings.affinity or None,
         values=settings.values or None,
         recovery=_recovery(stack),
+    )
+
+
+def _private_link(stack: Stack) -> PrivateLinkArgs:
+    link = stack.settings.pyroscope.private_link
+    wanted: dict[str, Any] = {field: getattr(link, field) or None for field in ANNOTATIONS}
+    own_endpoint = None
+    if stack.settings.grafana.is_managed:
+        own_endpoint = OwnEndpointArgs(
+            workspace=stack.grafana_name,
+            name=stack.private_endpoint_name,
+            request_message=stack.names.request_message,
+        )
+    return PrivateLinkArgs(
+        id=stack.private_link_id,
+        name=stack.private_link_name,
+        node_resource_group=stack.node_resource_group if link.resource_group else None,
+        own_endpoint=own_endpoint,
+        protect_connections=link.protect_connections,
+        **wanted,
     )
 
 
@@ -371,7 +381,7 @@ def private_endpoint(
     stack: Stack,
     group: pulumi.Input[str],
     workspace: GrafanaWorkspace,
-    store: Pyroscope,
+    private_link_id: pulumi.Input[str],
     revisions: Revisions,
 ) -> GrafanaPrivateEndpointArgs:
     """Grafana's way to the profiles' store."""
@@ -381,7 +391,7 @@ def private_endpoint(
         resource_group_name=stack.settings.grafana.placed(group),
         location=stack.grafana_location,
         endpoint_name=stack.private_endpoint_name,
-        private_link_id=store.private_link_id,
+        private_link_id=private_link_id,
         private_link_location=stack.cluster_location,
         request_message=stack.names.request_message,
         imported=stack.existing.own_endpoint or None,
@@ -403,8 +413,13 @@ def prometheus_source(
     url = metrics.query_endpoint if metrics else stack.settings.prometheus.url
     if named is None or url is None:
         return None
+    own = stack.settings.grafana.self_hosted
     return PrometheusSourceArgs(
-        name=named.name, uid=named.uid, url=url, managed_identity=metrics is not None
+        name=named.name,
+        uid=named.uid,
+        url=url,
+        managed_identity=metrics is not None,
+        auth_type=AUTH_TYPES[own.azure_sign_in] if own and own.azure_sign_in else None,
     )
 
 
@@ -413,24 +428,23 @@ def pyroscope_url(address: str) -> str:
     return f"http://{address}:{PYROSCOPE_PORT}"
 
 
+def own_pyroscope_url(stack: Stack, own: SelfHostedGrafana) -> str:
+    """Where a Grafana that is not Azure's reads profiles."""
+    return own.pyroscope_url or stack.agents_url
+
+
 def data_sources(
     stack: Stack,
-    workspace: GrafanaWorkspace,
+    target: GrafanaTargetArgs,
     metrics: PrometheusSourceArgs | None,
-    endpoint: GrafanaPrivateEndpoint,
+    endpoint: GrafanaPrivateEndpoint | None,
     revisions: Revisions,
 ) -> GrafanaDataSourcesArgs:
     """The sources of profiles and, where there are any, of ``metrics``."""
-    profiles = pyroscope_source(stack)
     return GrafanaDataSourcesArgs(
-        target=grafana_target(workspace),
+        target=target,
         owner=stack.owner,
-        pyroscope=PyroscopeSourceArgs(
-            name=profiles.name,
-            uid=profiles.uid,
-            url=endpoint.private_ip.apply(pyroscope_url),
-            endpoint_id=endpoint.approval_id,
-        ),
+        pyroscope=_placed_source(stack, endpoint),
         prometheus=metrics,
         adopt=stack.settings.grafana.adopt,
         observed={source: revisions[source] for source in Source if source in revisions} or None,
@@ -438,8 +452,30 @@ def data_sources(
     )
 
 
-def grafana_target(workspace: GrafanaWorkspace) -> GrafanaTargetArgs:
-    """Where data sources and the dashboard go."""
+def _placed_source(stack: Stack, endpoint: GrafanaPrivateEndpoint | None) -> PyroscopeSourceArgs:
+    profiles, own = pyroscope_source(stack), stack.settings.grafana.self_hosted
+    if own is not None:
+        url = own_pyroscope_url(stack, own)
+        return PyroscopeSourceArgs(name=profiles.name, uid=profiles.uid, url=url)
+    if endpoint is None:
+        raise ValueError("Azure's Grafana reaches Pyroscope through a private endpoint alone")
+    return PyroscopeSourceArgs(
+        name=profiles.name,
+        uid=profiles.uid,
+        url=endpoint.private_ip.apply(pyroscope_url),
+        endpoint_id=endpoint.approval_id,
+    )
+
+
+def grafana_target(stack: Stack, workspace: GrafanaWorkspace | None) -> GrafanaTargetArgs:
+    """Where data sources and the dashboard go: on a workspace of Azure's, or on one's own."""
+    own = stack.settings.grafana.self_hosted
+    if own is not None:
+        return GrafanaTargetArgs(
+            endpoint=own.url, workspace_id="", token_variable=own.token_variable
+        )
+    if workspace is None:
+        raise ValueError("neither a Grafana workspace nor one's own Grafana")
     return GrafanaTargetArgs(endpoint=workspace.endpoint, workspace_id=workspace.id)
 
 
@@ -467,14 +503,14 @@ def wanted_dashboard(stack: Stack) -> Dashboard:
 
 
 def dashboard(
-    stack: Stack, wanted: Dashboard, workspace: GrafanaWorkspace, revisions: Revisions
+    stack: Stack, wanted: Dashboard, target: GrafanaTargetArgs, revisions: Revisions
 ) -> GrafanaDashboardArgs:
     """The dashboard on this stack's Grafana."""
     return GrafanaDashboardArgs(
         uid=wanted.uid,
         dashboard=wanted.dashboard,
         folder=wanted.folder,
-        target=grafana_target(workspace),
+        target=target,
         owner=stack.owner,
         adopt=stack.settings.grafana.adopt,
         observed=revisions.get(DASHBOARD),

@@ -28,6 +28,13 @@ gpuobs:grafana:
 """,
     ),
     (
+        "A Grafana of your own, in the cluster or elsewhere, with a token in GPUOBS_GRAFANA_TOKEN",
+        """\
+gpuobs:grafana:
+  selfHosted: { url: https://grafana.example.org }
+""",
+    ),
+    (
         "The GPU Operator installs driver and device plugin",
         """\
 gpuobs:gpuPool:

@@ -33,6 +33,9 @@ def is_own(record: ReleaseRecord, request: SurveyRequest, deployed: Container[st
     must be there as well: it is made right before the release.
     """
     link = record.private_link_name
+    if not link and request.private_link_name is None:
+        # Without a private link there is no such name: it is where the stack has a release.
+        return Own.RELEASE in deployed and deployed is not EVERYTHING
     if not link or link != request.private_link_name:
         return False
     guarded = Own.RELEASE_GUARD in deployed and deployed is not EVERYTHING

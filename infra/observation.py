@@ -8,15 +8,14 @@ from components.grafana_data_sources import (
     prometheus_request,
     pyroscope_request,
 )
-from components.grafana_target import Placement
-from components.grafana_workspace import GrafanaWorkspace
+from components.grafana_target import GrafanaTargetArgs, Placement
 from contract.messages.drift import APPROVAL, PRIVATE_IP_PLACEHOLDER, ObserveRequest
 from contract.messages.grafana import DataSourceRequest, Source
 from contract.messages.private_link import ApprovalRequest
 from contract.messages.survey import DASHBOARD, Presence
 from infra.arguments import (
     Revisions,
-    grafana_target,
+    own_pyroscope_url,
     pyroscope_source,
     pyroscope_url,
 )
@@ -27,7 +26,7 @@ from infra.stack import Stack
 def revisions(
     stack: Stack,
     operations: Operations,
-    workspace: GrafanaWorkspace,
+    target: GrafanaTargetArgs,
     metrics: PrometheusSourceArgs | None,
     dashboard: Dashboard,
 ) -> Revisions:
@@ -39,14 +38,15 @@ def revisions(
     if not stack.settings.grafana.drift_detection:
         operations.close()
         return {}
-    placement = grafana_target(workspace).placement(stack.owner, adopt=stack.settings.grafana.adopt)
+    placement = target.placement(stack.owner, adopt=stack.settings.grafana.adopt)
     found = observe(
         operations,
         pulumi.Output.all(placement, metrics.url if metrics else "").apply(
             lambda parts: _request(stack, parts[0], metrics, parts[1], dashboard)
         ),
     )
-    names = [APPROVAL, Source.PYROSCOPE, *([Source.PROMETHEUS] if metrics else []), DASHBOARD]
+    approved = [APPROVAL] if stack.settings.grafana.is_managed else []
+    names = [*approved, Source.PYROSCOPE, *([Source.PROMETHEUS] if metrics else []), DASHBOARD]
 
     def revision(name: str) -> pulumi.Output[str]:
         return found.apply(lambda by_name: by_name[name])
@@ -61,7 +61,10 @@ def _request(
     metrics_url: str,
     dashboard: Dashboard,
 ) -> ObserveRequest:
-    address = pyroscope_url(PRIVATE_IP_PLACEHOLDER)
+    own = stack.settings.grafana.self_hosted
+    address = (
+        pyroscope_url(PRIVATE_IP_PLACEHOLDER) if own is None else own_pyroscope_url(stack, own)
+    )
     sources: dict[str, DataSourceRequest] = {
         Source.PYROSCOPE: pyroscope_request(pyroscope_source(stack), on, address)
     }
@@ -73,7 +76,9 @@ def _request(
             endpoint_name=stack.private_endpoint_name,
             private_link_id=stack.private_link_id,
             request_message=stack.names.request_message,
-        ),
+        )
+        if own is None
+        else None,
         data_sources=sources,
         dashboards={DASHBOARD: dashboard_request(dashboard, on)},
         on_new_grafana=stack.survey.grafana.presence is Presence.ABSENT,

@@ -13,6 +13,7 @@ from components.gpu_node_pool import GpuNodePool
 from components.grafana_dashboard import GrafanaDashboard
 from components.grafana_data_sources import GrafanaDataSources
 from components.grafana_private_endpoint import GrafanaPrivateEndpoint
+from components.grafana_target import GrafanaTargetArgs
 from components.grafana_workspace import GrafanaWorkspace
 from components.inspektor_gadget import InspektorGadget
 from components.managed_prometheus import ManagedPrometheus
@@ -60,34 +61,32 @@ def register(stack: Stack, operations: Operations) -> None:
         stack.options(cluster.provider, depends_on=[gadget], deleted_with=cluster.created),
     )
 
-    # 3. Grafana, and its approved way to the store.
-    on_grafana = stack.options(subscription=stack.grafana_subscription)
-    grafana = GrafanaWorkspace("grafana", arguments.grafana(stack, group, prometheus), on_grafana)
+    # 3. Grafana, and, where it is Azure's, its approved way to the store.
+    grafana = _grafana(stack, group, prometheus)
+    target = arguments.grafana_target(stack, grafana)
     metrics = arguments.prometheus_source(stack, prometheus)
-    revisions = observation.revisions(stack, operations, grafana, metrics, wanted)
-    endpoint = GrafanaPrivateEndpoint(
-        "private-endpoint",
-        arguments.private_endpoint(stack, group, grafana, pyroscope, revisions),
-        on_grafana,
-    )
+    revisions = observation.revisions(stack, operations, target, metrics, wanted)
+    endpoint = _private_endpoint(stack, group, grafana, pyroscope, revisions)
 
     # 4. The data sources: profiles through that endpoint, and metrics.
+    before: list[pulumi.Resource] = [pyroscope if grafana is None else grafana]
+    created = grafana.created if grafana is not None else None
     sources = GrafanaDataSources(
         "data-sources",
-        arguments.data_sources(stack, grafana, metrics, endpoint, revisions),
-        stack.options(depends_on=[grafana], deleted_with=grafana.created),
+        arguments.data_sources(stack, target, metrics, endpoint, revisions),
+        stack.options(depends_on=before, deleted_with=created),
     )
 
     # 5. The dashboard.
     dashboard = GrafanaDashboard(
         "dashboard",
-        arguments.dashboard(stack, wanted, grafana, revisions),
-        stack.options(depends_on=[grafana, sources], deleted_with=grafana.created),
+        arguments.dashboard(stack, wanted, target, revisions),
+        stack.options(depends_on=[*before, sources], deleted_with=created),
     )
 
     # 6. Somebody who is told; and what the operator gets.
     _alerts(stack, group, cluster, prometheus, pyroscope, dashboard)
-    _export(stack, gadget, pyroscope, grafana, endpoint, sources, dashboard)
+    _export(stack, gadget, pyroscope, target, endpoint, sources, dashboard)
 
 
 def _resource_group(stack: Stack) -> pulumi.Input[str]:
@@ -155,6 +154,31 @@ def _profile_storage(
     )
 
 
+def _grafana(
+    stack: Stack, group: pulumi.Input[str], metrics: ManagedPrometheus | None
+) -> GrafanaWorkspace | None:
+    if not stack.settings.grafana.is_managed:
+        return None
+    options = stack.options(subscription=stack.grafana_subscription)
+    return GrafanaWorkspace("grafana", arguments.grafana(stack, group, metrics), options)
+
+
+def _private_endpoint(
+    stack: Stack,
+    group: pulumi.Input[str],
+    grafana: GrafanaWorkspace | None,
+    store: Pyroscope,
+    revisions: arguments.Revisions,
+) -> GrafanaPrivateEndpoint | None:
+    if grafana is None or store.private_link_id is None:
+        return None
+    return GrafanaPrivateEndpoint(
+        "private-endpoint",
+        arguments.private_endpoint(stack, group, grafana, store.private_link_id, revisions),
+        stack.options(subscription=stack.grafana_subscription),
+    )
+
+
 def _check_new_agent(stack: Stack, gadget: InspektorGadget) -> None:
     """Hold an agent whose version nobody knew before it was installed against the contract."""
     if stack.existing.agent_version or pulumi.runtime.is_dry_run():
@@ -196,15 +220,17 @@ def _export(
     stack: Stack,
     gadget: InspektorGadget,
     pyroscope: Pyroscope,
-    grafana: GrafanaWorkspace,
-    endpoint: GrafanaPrivateEndpoint,
+    grafana: GrafanaTargetArgs,
+    endpoint: GrafanaPrivateEndpoint | None,
     sources: GrafanaDataSources,
     dashboard: GrafanaDashboard,
 ) -> None:
     pulumi.export("dashboardUrl", dashboard.url)
     pulumi.export("grafanaEndpoint", grafana.endpoint)
     pulumi.export("dataSourceUids", _uids(sources))
-    pulumi.export("privateEndpoint", {"state": endpoint.state, "privateIp": endpoint.private_ip})
+    if endpoint is not None:
+        reached = {"state": endpoint.state, "privateIp": endpoint.private_ip}
+        pulumi.export("privateEndpoint", reached)
     pulumi.export("agentVersion", gadget.current_version)
     pulumi.export("pyroscopeUrl", pyroscope.url)
     pulumi.export("signalCheck", _signal_check(stack, grafana))
@@ -218,13 +244,14 @@ def _uids(sources: GrafanaDataSources) -> dict[str, pulumi.Output[str]]:
     return uids
 
 
-def _signal_check(stack: Stack, grafana: GrafanaWorkspace) -> pulumi.Output[dict[str, object]]:
+def _signal_check(stack: Stack, grafana: GrafanaTargetArgs) -> pulumi.Output[dict[str, object]]:
     """What ``python -m gpuobs check`` reads."""
     metrics = stack.prometheus_source
 
     def request(endpoint: str) -> dict[str, object]:
         return SignalRequest(
             endpoint=endpoint,
+            token_variable=grafana.token_variable,
             pyroscope_uid=stack.pyroscope_source.uid,
             prometheus_uid=metrics.uid if metrics else None,
             cluster_id=stack.cluster_id,
@@ -232,4 +259,4 @@ def _signal_check(stack: Stack, grafana: GrafanaWorkspace) -> pulumi.Output[dict
             own_prometheus=stack.settings.prometheus.url is not None,
         ).model_dump(by_alias=True, exclude_none=True)
 
-    return grafana.endpoint.apply(request)
+    return pulumi.Output.from_input(grafana.endpoint).apply(request)

@@ -98,7 +98,7 @@ def _creates(part: str) -> Callable[[Settings], bool]:
         workspace = settings.prometheus.azure_monitor_workspace
         made = {
             "cluster": settings.cluster.existing is None,
-            "grafana": settings.grafana.existing is None,
+            "grafana": settings.grafana.create is not None,
             "workspace": workspace is not None and workspace.existing is None,
         }
         return made[part] and _uses_own_group(settings)

@@ -5,7 +5,7 @@ are computed here, once. Looking around is the only thing that happens before th
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,6 +16,7 @@ import pulumi_azure_native as azure_native
 from alerts import AlertOptions, Rule, azure_violations, rules
 from components.grafana_target import OwnerArgs
 from components.pyroscope_disk import DiskArgs
+from contract.agent import NAMESPACE, PYROSCOPE_PORT, PYROSCOPE_SERVICE
 from contract.azure import cluster_id, private_link_service_id
 from contract.json import Document
 from contract.messages.grafana import Source
@@ -27,7 +28,7 @@ from contract.messages.survey import (
     WantedSource,
 )
 from infra.azure_cli import cloud_in_use
-from infra.deployed import Own, deployed
+from infra.deployed import Deployed, Own, deployed
 from infra.disk import planned_disk
 from infra.faults import ConfigurationError, Fault
 from infra.identity import identity_faults
@@ -47,7 +48,7 @@ from infra.preflight.cloud import CONFIGURATION, check_cloud
 from infra.preflight.request import own_resource_group
 from infra.settings import Settings, load, sections_of, with_current_spellings
 from infra.settings.project_file import PROJECT_FILE, lost_settings
-from infra.storage_change import storage_change
+from infra.storage_change import link_change, storage_change
 
 LONGEST_OPERATION_SECONDS = 3600
 """How long an ``up`` waits for another operation: an upgrade of a cluster takes up to an hour."""
@@ -211,6 +212,11 @@ class Stack:
         """Whose the objects on a shared Grafana are."""
         return OwnerArgs(cluster_id=self.cluster_id, project=self.project, stack=self.name)
 
+    @property
+    def agents_url(self) -> str:
+        """Where the cluster's own pods reach Pyroscope."""
+        return f"http://{PYROSCOPE_SERVICE}.{NAMESPACE}.svc:{PYROSCOPE_PORT}"
+
     def moves(self, what: str) -> bool:
         """Whether this stack's source or dashboard is on Grafana, under another uid only."""
         return what in self.survey.on_grafana.moving
@@ -271,8 +277,7 @@ def load_stack(operations: Operations) -> Stack:
         found = _at_rest(operations, request, found)
     existing = evaluate(settings, found, request, own, preview=preview)
     in_the_way = records_in_the_way(found, request, own)
-    moved = storage_change(settings.pyroscope.storage, own)
-    for warning in (*existing.warnings, *said_of(in_the_way), *filter(None, (moved,))):
+    for warning in (*existing.warnings, *said_of(in_the_way), *_replaced(settings, own)):
         pulumi.log.warn(warning)
     stack = Stack(
         project=project,
@@ -293,6 +298,14 @@ def load_stack(operations: Operations) -> Stack:
     if settings.alerts.on:
         _check_rules(stack.alert_rules)
     return stack
+
+
+def _replaced(settings: Settings, own: Deployed) -> Iterator[str]:
+    """Sentences on what a change takes away of a server that is deployed."""
+    storage = settings.pyroscope.storage
+    moved = storage_change(storage, own)
+    relinked = link_change(wanted=settings.makes_private_link, storage=storage, deployed=own)
+    yield from filter(None, (moved, relinked))
 
 
 def _check_rules(wanted: Sequence[Rule]) -> None:

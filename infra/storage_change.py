@@ -29,6 +29,25 @@ def storage_change(storage: StorageSettings, deployed: Deployed) -> str:
     return f"Profiles are {before.value} and will be {after.value}. {_LOST[before, after]}"
 
 
+def link_change(*, wanted: bool, storage: StorageSettings, deployed: Deployed) -> str:
+    """A sentence for who is about to make, or give up, the private link; empty where neither."""
+    release = deployed.outputs_of(Own.RELEASE)
+    service = release.child("values", "pyroscope", "service").text("type")
+    if not release or (service == "LoadBalancer") == wanted:
+        return ""
+    change = "gets a private link" if wanted else "loses its private link"
+    kept = _deployed(release)
+    lost = (
+        "what is in the pod is lost"
+        if kept is Kept.POD or _wanted(storage) is Kept.POD
+        else "it writes what it still holds first, and nothing is lost"
+    )
+    return (
+        f"Pyroscope {change}: the release is deleted and made again, {lost}, and profiles are not "
+        "taken in meanwhile. Grafana's way to it changes with it."
+    )
+
+
 def _deployed(release: Document) -> Kept:
     pyroscope = release.child("values", "pyroscope")
     if pyroscope.text("structuredConfig", "storage", "backend") == "azure":

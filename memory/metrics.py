@@ -103,13 +103,15 @@ def _points(values: Sequence[object]) -> Iterator[tuple[float, float]]:
 
 
 class GrafanaSource:
-    """The Prometheus source of a Grafana."""
+    """The Prometheus source of a Grafana; of one's own with the variable of its token."""
 
-    def __init__(self, session: "Session", endpoint: str, uid: str) -> None:
+    def __init__(
+        self, session: "Session", endpoint: str, uid: str, token_variable: str | None = None
+    ) -> None:
         from operations.grafana import Grafana
 
         self.name = f"the data source {uid} of {endpoint.rstrip('/')}"
-        self._grafana = Grafana(session, endpoint)
+        self._grafana = Grafana(session, endpoint, token_variable=token_variable)
         self._uid = uid
         self._kind = ""
 

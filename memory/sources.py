@@ -57,9 +57,10 @@ def _of_stack(options: argparse.Namespace, session: Session) -> Sources:
     endpoint = outputs.text("grafanaEndpoint")
     uid = outputs.document.text("dataSourceUids", "prometheus")
     cluster = outputs.document.text("signalCheck", "clusterId").rstrip("/").rsplit("/", 1)[-1]
+    variable = outputs.document.text("signalCheck", "tokenVariable") or None
     return Sources(
-        metrics=GrafanaSource(session, endpoint, uid) if uid else None,
-        profiles=grafana.server(endpoint, outputs.text("dataSourceUids", "pyroscope")),
+        metrics=GrafanaSource(session, endpoint, uid, variable) if uid else None,
+        profiles=grafana.server(endpoint, outputs.text("dataSourceUids", "pyroscope"), variable),
         cluster=options.cluster or cluster or None,
     )
 

@@ -29,7 +29,7 @@ def apply(request: DashboardRequest, session: Session) -> AppliedDashboard:
         OperationError: CONFLICT where the uid is somebody else's and ``adopt`` is not set;
             REJECTED where Grafana refuses the JSON; FORBIDDEN, UNREACHABLE or BUSY on expiry.
     """
-    grafana = Grafana(session, request.endpoint, request.workspace_id)
+    grafana = Grafana.named_by(request, session)
     revision = session.revision_for(request)
     folder = Folder(grafana, request)
     return grafana.when_allowed(
@@ -43,7 +43,7 @@ def delete(request: DashboardRequest, session: Session) -> Deletion:
     Its folder goes too if this stack made it and nothing else is in it. What is gone already, with
     its Grafana or without, counts as deleted.
     """
-    grafana = Grafana(session, request.endpoint, request.workspace_id)
+    grafana = Grafana.named_by(request, session)
     deleted = False
     made: set[str] = set()
 

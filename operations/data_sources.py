@@ -26,7 +26,7 @@ def apply(request: DataSourceRequest, session: Session) -> AppliedDataSource:
         OperationError: CONFLICT where name or uid is somebody else's and ``adopt`` is not set;
             FORBIDDEN, UNREACHABLE or BUSY on expiry.
     """
-    grafana = Grafana(session, request.endpoint, request.workspace_id)
+    grafana = Grafana.named_by(request, session)
     revision = session.revision_for(request)
     return grafana.when_allowed(
         lambda: _apply(grafana, request, revision), what=f"the data source {request.name}"
@@ -38,7 +38,7 @@ def delete(request: DataSourceRequest, session: Session) -> Deletion:
 
     One that is gone already, with its Grafana or without, counts as deleted.
     """
-    grafana = Grafana(session, request.endpoint, request.workspace_id)
+    grafana = Grafana.named_by(request, session)
     try:
         return grafana.when_allowed(
             lambda: _delete(grafana, request), what=f"the data source {request.name} to be deleted"

@@ -1,7 +1,9 @@
-"""The HTTP API of an Azure Managed Grafana workspace: one short client, errors distinguished.
+"""The HTTP API of a Grafana, Azure's or one's own: one short client, errors distinguished.
 
 Only routes by uid are used; Grafana 13 turned the ones with numeric ids off. A token goes to https
-endpoints only. Not here: what is applied (``data_sources.py``, ``dashboards.py``).
+endpoints only, and Azure's never to a Grafana of one's own. Not here: what is applied
+(``data_sources.py``, ``dashboards.py``), and how one signs in to one's own
+(``service_account.py``).
 """
 
 import os
@@ -14,6 +16,8 @@ import httpx
 from contract.azure import GRAFANA, GRAFANA_API, grafana_scope
 from contract.json import Document, as_objects, is_list, is_object, parse
 from contract.lines import line, open_to_public_networks
+from contract.messages.grafana import DashboardRequest, DataSourceRequest
+from operations import service_account
 from operations.azure import CHECK_NETWORK, is_absent, parse_id, retry_after
 from operations.clock import CONNECT_SECONDS, read_seconds
 from operations.errors import ExitCode, OperationError
@@ -31,13 +35,30 @@ T = TypeVar("T")
 
 
 class Grafana:
-    """One workspace's API; safe to use from several threads.
+    """One Grafana's API; safe to use from several threads.
 
-    ``workspace_id`` (where known) lets Resource Manager confirm why Grafana does not answer.
+    ``workspace_id`` (where known) lets Resource Manager confirm why Grafana does not answer. With
+    ``token_variable``, the environment variable that holds a service account's token, it is a
+    Grafana of one's own, of which Azure knows nothing.
     """
 
-    def __init__(self, session: Session, endpoint: str, workspace_id: str = "") -> None:
-        if not _is_https(endpoint):
+    def __init__(
+        self,
+        session: Session,
+        endpoint: str,
+        workspace_id: str = "",
+        *,
+        token_variable: str | None = None,
+    ) -> None:
+        if token_variable is not None and not service_account.may_carry_a_token(endpoint):
+            raise OperationError(
+                ExitCode.BAD_REQUEST,
+                f"{endpoint!r} is not the https URL of a Grafana.",
+                why="a token must not be sent unencrypted",
+                fix="write an https URL into gpuobs:grafana.selfHosted.url; http only for a "
+                "port-forward, e.g. http://localhost:3000",
+            )
+        if token_variable is None and not _is_https(endpoint):
             raise OperationError(
                 ExitCode.BAD_REQUEST,
                 f"{endpoint!r} is not the https URL of a Grafana workspace.",
@@ -51,9 +72,21 @@ class Grafana:
         self.endpoint = endpoint.rstrip("/")
         self.workspace_id = workspace_id
         self._session = session
-        self._client = session.connections.enter_context(
-            httpx.Client(auth=_Bearer(session.azure), headers={"User-Agent": session.user_agent})
+        self._token_variable = token_variable
+        auth = (
+            _Bearer(session.azure)
+            if token_variable is None
+            else service_account.ServiceAccount(token_variable, self.endpoint)
         )
+        self._client = session.connections.enter_context(
+            httpx.Client(auth=auth, headers={"User-Agent": session.user_agent})
+        )
+
+    @classmethod
+    def named_by(cls, request: DataSourceRequest | DashboardRequest, session: Session) -> "Grafana":
+        """The one that the request is about."""
+        variable = request.token_variable
+        return cls(session, request.endpoint, request.workspace_id, token_variable=variable)
 
     def get(self, path: str, action: str, role: str, **query: str) -> Document:
         """The JSON object at ``path``, which starts with ``/api/``."""
@@ -204,6 +237,8 @@ class Grafana:
 
     def is_gone(self) -> bool:
         """Whether Resource Manager says that the workspace does not exist."""
+        if not self.workspace_id:
+            return False
         try:
             self._workspace()
         except OperationError as error:
@@ -244,6 +279,15 @@ class Grafana:
         status = response.status_code
         why = message_of(response)
         if status in (401, 403) or response.is_redirect:
+            if self._token_variable is not None:
+                return service_account.refusal(
+                    status,
+                    why,
+                    action=action,
+                    role=role,
+                    variable=self._token_variable,
+                    endpoint=self.endpoint,
+                )
             return OperationError(
                 ExitCode.FORBIDDEN,
                 f"Could not {action}: Grafana answers {status}.",

@@ -94,7 +94,7 @@ def _data_source(
             return None
         url = request.url.replace(PRIVATE_IP_PLACEHOLDER, address)
         request = request.model_copy(update={"url": url})
-    grafana = clients.of(request.endpoint, request.workspace_id)
+    grafana = clients.of(request)
     return data_sources.observed_revision(request, grafana)
 
 
@@ -107,7 +107,7 @@ def _private_address(request: ApprovalRequest | None, session: Session) -> str:
 
 
 def _dashboard(request: DashboardRequest, clients: "_Clients") -> str | None:
-    grafana = clients.of(request.endpoint, request.workspace_id)
+    grafana = clients.of(request)
     return dashboards.observed_revision(request, grafana)
 
 
@@ -118,7 +118,7 @@ class _Clients:
         self._session = session
         self._clients: dict[str, Grafana] = {}
 
-    def of(self, endpoint: str, workspace_id: str) -> Grafana:
-        if endpoint not in self._clients:
-            self._clients[endpoint] = Grafana(self._session, endpoint, workspace_id)
-        return self._clients[endpoint]
+    def of(self, request: DataSourceRequest | DashboardRequest) -> Grafana:
+        if request.endpoint not in self._clients:
+            self._clients[request.endpoint] = Grafana.named_by(request, self._session)
+        return self._clients[request.endpoint]

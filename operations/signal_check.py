@@ -48,6 +48,12 @@ _SCRAPE = (
     "cluster's name as label `cluster`"
 )
 
+_OWN_SIGN_IN = (
+    "check the URL of the source, whether Grafana can reach it, and, for Azure Monitor, that "
+    "Grafana's identity may read the workspace (Monitoring Data Reader) and that its configuration "
+    "lets sources sign in to Azure ([azure] of grafana.ini)"
+)
+
 T = TypeVar("T")
 
 
@@ -128,12 +134,17 @@ class _Chain:
     def __init__(self, request: SignalRequest, session: Session) -> None:
         self._request = request
         self._session = session
-        self._grafana = Grafana(session, request.endpoint)
+        self._grafana = Grafana(session, request.endpoint, token_variable=request.token_variable)
         self._minutes = max(1, min(request.window_minutes, _LONGEST_WINDOW_MINUTES))
         now = int(time.time() * 1000)
         self._window = {"start": now - self._minutes * 60_000, "end": now}
         self.profile_type = ""
         self.bytes_in_window = 0
+
+    @property
+    def _is_own(self) -> bool:
+        """Whether it is a Grafana of the user's own, which no private endpoint belongs to."""
+        return self._request.token_variable is not None
 
     def grafana(self) -> Iterator[LinkReport]:
         """Grafana answers, and answers us."""
@@ -190,7 +201,8 @@ class _Chain:
             )
         yield _holds(Link.PYROSCOPE_SOURCE, f"data source {uid} at {url}")
         types = self._query(uid, "ProfileTypes", self._window)
-        yield _holds(Link.PYROSCOPE_ANSWER, "the querier answers through the private link")
+        way = "" if self._is_own else " through the private link"
+        yield _holds(Link.PYROSCOPE_ANSWER, f"the querier answers{way}")
         ids = [
             one.text("ID")
             for one in types.children("profileTypes")
@@ -297,7 +309,7 @@ class _Chain:
             raise BrokenLinkError(
                 Link.PROMETHEUS_ANSWER,
                 f"the source answers {status}: {problem or 'no message'}",
-                _prometheus_fix(status, problem),
+                _OWN_SIGN_IN if self._is_own else _prometheus_fix(status, problem),
             )
         return sum(_last_numbers(result))
 
@@ -310,11 +322,14 @@ class _Chain:
                 )
             )
         except OperationError as error:
+            way = (
+                "check that Grafana can reach the URL of the source"
+                if self._is_own
+                else "check the private endpoint (its state and address: pulumi stack output "
+                "privateEndpoint; pulumi up --refresh repairs it)"
+            )
             raise BrokenLinkError(
-                Link.PYROSCOPE_ANSWER,
-                error.sentence(),
-                "check the private endpoint (its state and address: pulumi stack output "
-                "privateEndpoint; pulumi up --refresh repairs it) and the server: " + self._pods(),
+                Link.PYROSCOPE_ANSWER, error.sentence(), f"{way} and the server: {self._pods()}"
             ) from error
         return Document.parse(response.content)
 

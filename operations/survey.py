@@ -185,6 +185,7 @@ class _Surveyor:
             partial(self._roles, principal=grafana_facts.principal_id),
             request.workspace_id if grafana_facts.principal_id else None,
         )
+        own_grafana = self._start_looking_at_own_grafana()
         on_grafana = self._start(self._on_grafana, grafana_facts.endpoint or None)
         assigned = self._start(self._assigned, request.grafana_id)
         caller_roles = _result(roles, None)
@@ -216,7 +217,7 @@ class _Surveyor:
             quota_limit=quota_facts.limit,
             quota_used=quota_facts.used,
             cores_per_node=quota_facts.cores,
-        ).model_copy(update={**link(), **storage(), **in_the_way()})
+        ).model_copy(update={**link(), **storage(), **in_the_way(), **own_grafana()})
 
     def _start_reading_locks(self) -> "list[Future[tuple[LockFacts, ...]]]":
         request = self._request
@@ -422,6 +423,21 @@ class _Surveyor:
             )
         except OperationError:
             return OnGrafana()
+
+    def _start_looking_at_own_grafana(self) -> Callable[[], dict[str, object]]:
+        """Begin to look at a Grafana that is not Azure's; the fields of a survey it answers."""
+        wanted, objects = self._request.own_grafana, self._request.on_grafana
+        if wanted is None:
+            return dict
+        from operations.own_grafana import look
+
+        found = self._pool.submit(look, wanted, objects, self._session)
+
+        def answer() -> dict[str, object]:
+            facts, on_grafana = found.result()
+            return {"own_grafana": facts, "on_grafana": on_grafana}
+
+        return answer
 
     def _inside(self, cluster_id: str) -> InsideFacts:
         from operations.inside import look_inside, pending_release

@@ -12,7 +12,8 @@
   of the simulated one), ``extensionChart`` (``{namespace: whether the extension's chart carries it,
   release: name of its Helm release}``), ``subscriptions`` (``{id: tenant id}``: more of them, or
   foreign ones; the caller owns those of the home tenant), ``takenNames`` (names that somebody
-  outside of this world has where names are unique), ``phase`` (a word that the log of requests
+  outside of this world has where names are unique), ``ownGrafanas`` (Grafanas that are not Azure's,
+  by name: :func:`simulator.grafana.own.make`), ``phase`` (a word that the log of requests
   and fault rules know the calls from now on by), ``answers`` (whether that log has the bodies of
   the answers, with the tokens in them).
 - ``POST advance`` ``{"seconds"}``: let simulated time pass.
@@ -32,6 +33,7 @@ from simulator.arm.errors import ArmError
 from simulator.arm.types import agent_pools
 from simulator.clock import Clock
 from simulator.faults import FaultPlan, FaultPlanError
+from simulator.grafana import own
 from simulator.http import Request, Response
 from simulator.kubernetes import cloud_controller
 from simulator.requests import RequestLog
@@ -115,6 +117,9 @@ class Control:
                             members=tuple(texts(item.get("members"))),
                         )
                         world.principals[new.id] = new
+                case "ownGrafanas":
+                    for name, document_of_it in as_object(value).items():
+                        own.make(world, name, as_object(document_of_it))
                 case "registrations":
                     world.registrations.update(text_map(value))
                 case (

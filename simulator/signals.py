@@ -60,6 +60,26 @@ def reachable_pyroscope(world: World, grafana_id: str, url: str) -> tuple[str, C
     return f"no ready Pyroscope is behind the Service {owner}"
 
 
+def pyroscope_inside(world: World, cluster_id: str, url: str) -> tuple[str, ClusterState] | str:
+    """The cluster, if its Pyroscope answers a pod of it at ``url``; or why it does not."""
+    parts = urlsplit(url)
+    objects = world.clusters.get(cluster_id.lower())
+    if objects is None or not _running(world, cluster_id):
+        return "the cluster is gone, or stopped"
+    if parts.scheme != "http":
+        return f"{url}: Pyroscope serves plain http, not {parts.scheme or 'nothing'}"
+    host = re.fullmatch(r"([^.]+)\.([^.]+)(\.svc(\.cluster\.local)?)?", parts.hostname or "")
+    manifest = _service(objects, f"{host[2]}/{host[1]}") if host else None
+    if host is None or manifest is None:
+        return f"{url}: no such host"
+    if (parts.port or 80) not in cloud_controller.ports_of(manifest):
+        return f"{url}: connection refused"
+    for server in _servers(world, cluster_id, objects):
+        if server.namespace == host[2] and _selects(objects, manifest, server):
+            return cluster_id, objects
+    return f"{url}: no ready Pyroscope is behind the Service"
+
+
 def ready_pyroscope(world: World, cluster_id: str) -> Server | None:
     """A Pyroscope of the cluster that is up; the one the agent pushes to, if that is."""
     objects = world.clusters.get(cluster_id.lower())

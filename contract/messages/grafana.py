@@ -29,9 +29,13 @@ class DataSourceRequest(Message):
     """A Grafana data source that this stack owns."""
 
     endpoint: str
-    """The Grafana workspace's URL."""
+    """Grafana's URL."""
     workspace_id: str
-    """ARM id of the Grafana workspace: deleting on a workspace that is gone succeeds."""
+    """ARM id of the Grafana workspace: deleting on a workspace that is gone succeeds. Empty for a
+    Grafana of one's own."""
+    token_variable: str | None = None
+    """Environment variable with a service account's token; None: Azure's Grafana, and a token of
+    Entra ID's."""
     owner: Owner
     name: str
     uid: str
@@ -58,6 +62,8 @@ class DashboardRequest(Message):
 
     endpoint: str
     workspace_id: str
+    token_variable: str | None = None
+    """As in :class:`DataSourceRequest`."""
     owner: Owner
     uid: str
     dashboard: Mapping[str, Any]

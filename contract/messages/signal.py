@@ -9,6 +9,8 @@ class SignalRequest(Message):
     """Follow the data from the agent to Grafana, through Grafana's own data sources."""
 
     endpoint: str
+    token_variable: str | None = None
+    """Environment variable with a service account's token; None: Azure's Grafana."""
     pyroscope_uid: str
     prometheus_uid: str | None = None
     cluster_id: str = ""

@@ -42,6 +42,18 @@ class WantedRight(Message):
     data_actions: tuple[str, ...] = ()
 
 
+class WantedOwnGrafana(Message):
+    """A Grafana that is not Azure's, and what it must have and allow."""
+
+    url: str
+    token_variable: str
+    """Environment variable with a service account's token."""
+    permissions: tuple[str, ...]
+    """In the words of Grafana's access control, e.g. ``datasources:create``."""
+    plugins: tuple[str, ...]
+    """Types of data sources."""
+
+
 class SurveyRequest(Message):
     """Which things to look up, by their ARM ids; None: not asked.
 
@@ -111,8 +123,10 @@ class SurveyRequest(Message):
     """The container in it."""
     storage_mark: str = ""
     """What the stack's own account is marked with."""
+    own_grafana: WantedOwnGrafana | None = None
+    """In place of ``grafana_id``."""
     on_grafana: WantedOnGrafana | None = None
-    """What of it would meet others' objects on ``grafana_id``, once that is there."""
+    """What of it would meet others' objects on that Grafana, once it is there."""
 
 
 class Presence(StrEnum):
@@ -318,6 +332,22 @@ class GrafanaFacts(Message):
     by Grafana's own answer; None where it is not knowable."""
 
 
+class OwnGrafanaFacts(Message):
+    """A Grafana that is not Azure's."""
+
+    presence: Presence
+    """``FOUND`` where it answers to the token; ``UNAUTHENTICATED`` where there is none, or it is
+    not accepted."""
+    detail: str = ""
+    """What happened where the lookup failed."""
+    fix: str = ""
+    version: str = ""
+    """Empty where it does not say."""
+    permissions_known: bool = False
+    missing_permissions: tuple[str, ...] = ()
+    missing_plugins: tuple[str, ...] = ()
+
+
 class WorkspaceFacts(Message):
     """An existing Azure Monitor workspace."""
 
@@ -437,6 +467,7 @@ class Survey(Message):
     cluster: ClusterFacts = ClusterFacts(presence=Presence.NOT_ASKED)
     extension: ExtensionFacts = ExtensionFacts(presence=Presence.NOT_ASKED)
     grafana: GrafanaFacts = GrafanaFacts(presence=Presence.NOT_ASKED)
+    own_grafana: OwnGrafanaFacts = OwnGrafanaFacts(presence=Presence.NOT_ASKED)
     workspace: WorkspaceFacts = WorkspaceFacts(presence=Presence.NOT_ASKED)
     inside: InsideFacts = InsideFacts(presence=Presence.NOT_ASKED)
     endpoints: tuple[EndpointFacts, ...] = ()

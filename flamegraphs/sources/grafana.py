@@ -1,7 +1,8 @@
 """Reaches Pyroscope through Grafana's data source proxy, with the user's Azure credentials.
 
 The server itself has no public address: Azure Managed Grafana holds the private link to it, and
-whoever may see a dashboard there (Grafana Viewer) may query through it.
+whoever may see a dashboard there (Grafana Viewer) may query through it. A Grafana of one's own is
+asked with the token of a service account, which is in the environment.
 """
 
 import os
@@ -15,8 +16,13 @@ from flamegraphs.errors import NotSignedInError, UsageError
 from flamegraphs.sources.pyroscope import Server
 
 
-def server(endpoint: str, data_source: str) -> Server:
-    """Return the Pyroscope behind a data source; raises `UsageError` for a URL without TLS."""
+def server(endpoint: str, data_source: str, token_variable: str | None = None) -> Server:
+    """Return the Pyroscope behind a data source; raises `UsageError` for a URL without TLS.
+
+    With ``token_variable`` the Grafana is one's own, and that environment variable holds a token.
+    """
+    if token_variable is not None:
+        return _own(endpoint.rstrip("/"), data_source, token_variable)
     if urlsplit(endpoint).scheme != "https":
         raise UsageError(f"{endpoint}: a token is sent to Grafana, so its URL has to be https.")
     return Server(
@@ -31,6 +37,31 @@ def server(endpoint: str, data_source: str) -> Server:
             "(a new assignment takes some minutes to take effect)."
         ),
         auth=_AzureToken(),
+    )
+
+
+def _own(endpoint: str, data_source: str, token_variable: str) -> Server:
+    from operations.errors import OperationError
+    from operations.service_account import ServiceAccount, may_carry_a_token, token
+
+    if not may_carry_a_token(endpoint):
+        raise UsageError(f"{endpoint}: a token is sent to Grafana, so its URL has to be https.")
+    try:
+        token(token_variable, endpoint)
+    except OperationError as error:
+        raise NotSignedInError(f"{error.sentence()}. To fix it, {error.fix}.") from error
+    return Server(
+        url=f"{endpoint}/api/datasources/proxy/uid/{quote(data_source, safe='')}",
+        name=f"Pyroscope (data source {data_source} of {endpoint})",
+        unreachable_hint=(
+            "Check that Grafana's address and the data source's uid are right, and that Grafana "
+            "reaches the URL of the source."
+        ),
+        forbidden_hint=(
+            f"The token in {token_variable} must be one of a service account of this Grafana, with "
+            "the role Viewer or more."
+        ),
+        auth=ServiceAccount(token_variable, endpoint),
     )
 
 

@@ -14,5 +14,7 @@ def server(stack: str) -> Server:
         stack, instead="name Grafana with --grafana and its source with --data-source"
     )
     return grafana.server(
-        outputs.text("grafanaEndpoint"), outputs.text("dataSourceUids", "pyroscope")
+        outputs.text("grafanaEndpoint"),
+        outputs.text("dataSourceUids", "pyroscope"),
+        outputs.document.text("signalCheck", "tokenVariable") or None,
     )

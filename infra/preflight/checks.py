@@ -36,6 +36,7 @@ from infra.preflight.grafana import (
 from infra.preflight.leftovers import check_leftovers, own_endpoint, own_leftovers
 from infra.preflight.locks import check_locks
 from infra.preflight.on_grafana import check_on_grafana
+from infra.preflight.own_grafana import check_own_grafana
 from infra.preflight.presence import check_complete, check_presence, check_tokens
 from infra.preflight.private_link import (
     check_network,
@@ -149,7 +150,8 @@ def _findings(
     yield from _grafana(settings, survey, request, run)
     yield from _workspace(survey, request, collects=run.collects)
     yield from check_storage(settings, survey, request, run.deployed)
-    yield from check_visibility(settings, _subscription(survey, request))
+    if settings.makes_private_link:
+        yield from check_visibility(settings, _subscription(survey, request))
     yield from check_regions(survey, _location(settings, survey))
     yield from _action_groups(survey)
     yield from check_rights(survey, request, run.deployed, collects=run.collects)
@@ -195,7 +197,8 @@ def _cluster(
         if warning:
             yield warning
         yield from check_cluster(settings, place, cluster)
-        yield from check_network(settings, place, survey)
+        if settings.makes_private_link:
+            yield from check_network(settings, place, survey)
         yield from check_automatic(settings, place, cluster)
         yield from check_autoscaled_pool(settings, cluster)
         if existing:
@@ -204,12 +207,16 @@ def _cluster(
             )
             yield from check_metrics(settings, place, cluster, request.workspace_id)
             yield from check_sign_in(settings, place, cluster)
-    yield from check_private_link(settings, place, survey, request, run.deployed)
+    if settings.makes_private_link:
+        yield from check_private_link(settings, place, survey, request, run.deployed)
 
 
 def _grafana(
     settings: Settings, survey: Survey, request: SurveyRequest, run: _Run
 ) -> Iterator[Finding]:
+    if request.own_grafana is not None:
+        yield from check_own_grafana(settings, survey, request.own_grafana)
+        return
     grafana, existing = survey.grafana, settings.grafana.existing is not None
     place = Place(f"gpuobs:grafana.{_how(existing)}", "Grafana workspace", request.grafana_id or "")
     if existing:
@@ -219,7 +226,7 @@ def _grafana(
         if warning:
             yield warning
         yield from check_grafana(settings, place, grafana)
-        yield from check_on_grafana(settings, place, survey)
+        yield from check_on_grafana(settings, f"Grafana workspace {place.name}", survey)
         if existing:
             yield from check_complete(place, location=grafana.location, endpoint=grafana.endpoint)
             yield from check_caller(place, survey, request, run.deployed)

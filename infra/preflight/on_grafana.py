@@ -7,7 +7,7 @@ from contract.messages.grafana import Owner, Source
 from contract.messages.survey import DASHBOARD, InTheWay, Survey, WantedOnGrafana, WantedSource
 from infra.faults import Fault
 from infra.names import Names
-from infra.preflight.finding import Finding, Place
+from infra.preflight.finding import Finding
 from infra.settings import NamedSource, Settings
 
 
@@ -27,20 +27,23 @@ def wanted_on_grafana(settings: Settings, names: Names, owner: Owner) -> WantedO
     )
 
 
-def check_on_grafana(settings: Settings, place: Place, survey: Survey) -> Iterator[Finding]:
-    """Whether what the stack puts there would meet something that is not its own."""
+def check_on_grafana(settings: Settings, where: str, survey: Survey) -> Iterator[Finding]:
+    """Whether what the stack puts there would meet something that is not its own.
+
+    ``where`` is what a message calls that Grafana.
+    """
     for found in survey.on_grafana.in_the_way:
         if found.same_stack:
             yield (
-                f"On Grafana workspace {place.name}, {_label(found)} is of another cluster: its "
+                f"On {where}, {_label(found)} is of another cluster: its "
                 f"owner is {found.whose}. If that was this stack's cluster before, it is "
                 "replaced now; if it is another stack's, `up` will refuse to touch it."
             )
         elif found.provisioned or not settings.grafana.adopt:
-            yield _fault(place, found)
+            yield _fault(where, found)
 
 
-def _fault(place: Place, found: InTheWay) -> Fault:
+def _fault(where: str, found: InTheWay) -> Fault:
     setting = (
         f"gpuobs:grafana.dashboard.{found.by}"
         if found.wanted == DASHBOARD
@@ -53,7 +56,7 @@ def _fault(place: Place, found: InTheWay) -> Fault:
         rule = f"{_label(found)} is somebody else's there: its owner is {found.whose}"
         fix = f"write another {found.by}, or gpuobs:grafana.adopt: true to take it over"
     return Fault(
-        path=f"{setting} (on Grafana workspace {place.name})",
+        path=f"{setting} (on {where})",
         rule=rule,
         why="this stack changes nothing on a shared Grafana that is not its own.",
         fix=fix,

@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 
 from contract import azure
 from contract.choices import ClusterCredentials
+from contract.grafana import FOLDER_PERMISSIONS, PERMISSIONS, PROMETHEUS, PYROSCOPE
 from contract.images import CHART
-from contract.messages.survey import SurveyRequest
+from contract.messages.survey import SurveyRequest, WantedOwnGrafana
 from infra.deployed import EVERYTHING, Own
 from infra.names import Names
 from infra.rights import wanted_rights
@@ -45,7 +46,7 @@ def survey_request(
     """
     subscription = settings.azure.subscription_id or client_config.subscription_id
     own_group = own_resource_group(settings)
-    cluster, grafana, link = settings.cluster, settings.grafana, settings.pyroscope.private_link
+    cluster, link = settings.cluster, settings.pyroscope.private_link
     workspace = settings.prometheus.azure_monitor_workspace
     group = settings.azure.resource_group
     asked_cluster = azure.cluster_id(
@@ -60,35 +61,72 @@ def survey_request(
         namespaces=needed_namespaces(settings),
         cluster_id=asked_cluster,
         extension_id=azure.extension_id(asked_cluster, settings.inspektor_gadget.name),
-        grafana_id=azure.grafana_id(
-            grafana.placed_in(subscription), grafana.placed(own_group), grafana.named(names.grafana)
-        ),
         workspace_id=_workspace_id(subscription, workspace),
         collection_rule_id=_rule_id(workspace, own_subscription, own_group, names),
         look_for_access_endpoint=_may_collect(workspace)
         and cluster.existing is not None
         and Own.ACCESS_ENDPOINT not in deployed,
-        list_assignments=bool(grafana.role_assignments),
         resource_group=group.name if group is not None and not group.create else None,
         gpu_vm_size=settings.gpu_pool.vm_size if settings.gpu_pool.enabled else None,
         location=settings.azure.location if cluster.existing is None else None,
-        private_link_name=link.name or names.private_link,
+        private_link_name=_link_name(settings, names),
         private_link_group=link.resource_group,
         private_link_subnet=link.subnet,
-        private_endpoint_name=settings.grafana.private_endpoint.name or names.private_endpoint,
         look_inside=any(own not in deployed for own in _made_in_the_cluster(settings)),
         stack_mark=names.request_message,
         look_for_pending_release=Own.RELEASE_GUARD in deployed,
         admin=cluster.credentials is ClusterCredentials.ADMIN,
-        list_endpoints=grafana.existing is not None and Own.PRIVATE_ENDPOINT not in deployed,
-        only_own_endpoint="" if grafana.private_endpoint.name else names.private_endpoint,
         only_own_link="" if link.name else names.private_link,
         action_group_ids=tuple(settings.alerts.action_groups),
         chart_registry=_chart_registry(settings),
     )
-    request = request.model_copy(update=_storage(settings, names, own_subscription))
+    request = request.model_copy(
+        update={
+            **_grafana(settings, names, subscription, own_group, deployed),
+            **_storage(settings, names, own_subscription),
+        }
+    )
     rights = wanted_rights(settings, request, azure.group_id(own_subscription, own_group))
     return request.model_copy(update={"rights": rights})
+
+
+def _link_name(settings: Settings, names: Names) -> str | None:
+    if not settings.makes_private_link:
+        return None
+    return settings.pyroscope.private_link.name or names.private_link
+
+
+def _grafana(
+    settings: Settings, names: Names, subscription: str, own_group: str, deployed: Container[str]
+) -> dict[str, object]:
+    """What to look up of Grafana, by the request's fields."""
+    grafana = settings.grafana
+    if not grafana.is_managed:
+        return {"own_grafana": _own_grafana(settings)}
+    own_endpoint = grafana.private_endpoint.name or names.private_endpoint
+    return {
+        "grafana_id": azure.grafana_id(
+            grafana.placed_in(subscription), grafana.placed(own_group), grafana.named(names.grafana)
+        ),
+        "list_assignments": bool(grafana.role_assignments),
+        "private_endpoint_name": own_endpoint,
+        "list_endpoints": grafana.existing is not None and Own.PRIVATE_ENDPOINT not in deployed,
+        "only_own_endpoint": "" if grafana.private_endpoint.name else names.private_endpoint,
+    }
+
+
+def _own_grafana(settings: Settings) -> WantedOwnGrafana | None:
+    own = settings.grafana.self_hosted
+    if own is None:
+        return None
+    metrics = [PROMETHEUS] if settings.prometheus.has_metrics else []
+    in_folder = settings.grafana.folder is not None
+    return WantedOwnGrafana(
+        url=own.url,
+        token_variable=own.token_variable,
+        permissions=(*PERMISSIONS, *(FOLDER_PERMISSIONS if in_folder else ())),
+        plugins=(PYROSCOPE, *metrics),
+    )
 
 
 OWN_CONTAINER = "profiles"
@@ -160,7 +198,11 @@ def _made_in_the_cluster(settings: Settings) -> tuple[Own, ...]:
 
 def needed_namespaces(settings: Settings) -> tuple[str, ...]:
     """The resource providers that must be registered in the subscription."""
-    types = [azure.MANAGED_CLUSTER, azure.EXTENSION, azure.GRAFANA, azure.PRIVATE_LINK_SERVICE]
+    types = [azure.MANAGED_CLUSTER, azure.EXTENSION]
+    if settings.grafana.is_managed:
+        types.append(azure.GRAFANA)
+    if settings.makes_private_link:
+        types.append(azure.PRIVATE_LINK_SERVICE)
     workspace = settings.prometheus.azure_monitor_workspace
     if workspace is not None:
         types.append(azure.MONITOR_WORKSPACE)

@@ -46,6 +46,7 @@ from infra.settings.pyroscope import (
     PrivateLinkSettings,
     PyroscopeSettings,
 )
+from infra.settings.self_hosted import AUTH_TYPES, SelfHostedGrafana
 from infra.settings.storage import (
     Blob,
     Disk,
@@ -57,6 +58,7 @@ from infra.settings.storage import (
 from infra.settings.tree import Settings
 
 __all__ = [
+    "AUTH_TYPES",
     "NAMESPACE",
     "UNLESS_ALLOWED",
     "AlertsSettings",
@@ -89,6 +91,7 @@ __all__ = [
     "PrometheusSettings",
     "PyroscopeSettings",
     "ResourceGroupSettings",
+    "SelfHostedGrafana",
     "Settings",
     "Spot",
     "StorageSettings",

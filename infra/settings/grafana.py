@@ -1,4 +1,4 @@
-"""Section ``grafana``: the Azure Managed Grafana workspace and what is put into it."""
+"""Section ``grafana``: the Grafana, Azure's or one's own, and what is put into it."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath, PureWindowsPath
@@ -19,6 +19,7 @@ from infra.settings.section import (
     one_required,
     refuse,
 )
+from infra.settings.self_hosted import SelfHostedGrafana
 from infra.settings.types import (
     ExistingGrafanaName,
     GrafanaName,
@@ -160,14 +161,16 @@ class PrivateEndpointSettings(Section):
 
 
 class GrafanaSettings(Section):
-    """The Grafana workspace and what is put into it."""
+    """Grafana and what is put into it."""
 
-    model_config = one_required("existing", "create")
+    model_config = one_required("existing", "create", "selfHosted")
 
     existing: ExistingGrafana | None = None
     """A workspace that is there already; it stays when the stack goes."""
     create: NewGrafana | None = None
     """A workspace that the stack creates, and deletes; `{}` for the defaults."""
+    self_hosted: SelfHostedGrafana | None = None
+    """A Grafana of your own, which is not Azure's; it stays when the stack goes."""
     private_endpoint: PrivateEndpointSettings = PrivateEndpointSettings()
     """Grafana's private way to Pyroscope."""
     folder: GrafanaTitle | None = None
@@ -186,6 +189,11 @@ class GrafanaSettings(Section):
     """Look at data sources, dashboard and approval at every preview, and put back what was changed
     by hand. Who runs a preview then needs the rights to read them."""
 
+    @property
+    def is_managed(self) -> bool:
+        """Whether it is Azure's, so that Azure's endpoints, roles and identities belong to it."""
+        return self.self_hosted is None
+
     def named(self, default: str) -> str:
         """Name of the workspace, where the stack file says none ``default``."""
         if self.existing is not None:
@@ -202,15 +210,17 @@ class GrafanaSettings(Section):
         return existing or default
 
     def rule_violations(self) -> Iterable[RuleViolation]:
-        """Either an existing workspace or a new one; a role once a principal."""
+        """An existing workspace, a new one or one's own Grafana; a role once a principal."""
         yield from exactly_one(
             self,
-            "existing",
-            "create",
+            *("existing", "create", "self_hosted"),
+            fields=("existing", "create", "selfHosted"),
             why="the stack must know where the dashboard goes, and whether destroying it deletes "
             "the workspace.",
-            fix="write `existing: { name: NAME, resourceGroup: GROUP }` or `create: {}`",
+            fix="write `existing: { name: NAME, resourceGroup: GROUP }`, `create: {}` or "
+            "`selfHosted: { url: URL }`",
         )
+        yield from self._without_effect()
         if self.folder is not None and self.folder.lower() == "general":
             yield RuleViolation(
                 fields=("folder",),
@@ -219,6 +229,26 @@ class GrafanaSettings(Section):
                 why="Grafana refuses to create a folder of that name.",
                 fix="leave `folder` out",
             )
+        yield from self._repeated_roles()
+
+    def _without_effect(self) -> Iterable[RuleViolation]:
+        if self.is_managed:
+            return
+        given = {
+            "roleAssignments": bool(self.role_assignments),
+            "privateEndpoint": self.private_endpoint.name is not None,
+        }
+        for name in (name for name, is_given in given.items() if is_given):
+            yield RuleViolation(
+                fields=(name, "selfHosted"),
+                at=name,
+                rule="only with an Azure Managed Grafana",
+                why="it would have no effect: `selfHosted` is a Grafana of which Azure knows "
+                "nothing.",
+                fix="leave it out",
+            )
+
+    def _repeated_roles(self) -> Iterable[RuleViolation]:
         seen: set[tuple[str, GrafanaRole]] = set()
         for number, assignment in enumerate(self.role_assignments):
             key = (assignment.principal_id.lower(), assignment.role)

@@ -108,6 +108,9 @@ class ChartSettings(Section):
 class PrivateLinkSettings(Section):
     """The Private Link Service that the AKS cloud controller makes."""
 
+    create: bool | None = None
+    """Whether there is one, and an internal load balancer for it; default: with an Azure Managed
+    Grafana, which reaches Pyroscope in no other way, and not with `grafana.selfHosted`."""
     name: PrivateLinkName | None = None
     """Name of the Private Link Service; default: derived from the stack. A change replaces the
     link, the endpoint and the release, in the right order."""

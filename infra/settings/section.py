@@ -6,7 +6,7 @@ yields. Both name the rule, the consequence and the fix, which the loader turns 
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -234,21 +234,30 @@ def as_mapping(value: object) -> dict[str, object] | None:
     return None
 
 
-def one_required(one: str, other: str) -> ConfigDict:
+def one_required(*names: str) -> ConfigDict:
     """The part of a section's configuration that tells editors of :func:`exactly_one`."""
-    return ConfigDict(json_schema_extra={"oneOf": [{"required": [one]}, {"required": [other]}]})
+    return ConfigDict(json_schema_extra={"oneOf": [{"required": [name]} for name in names]})
 
 
 def exactly_one(
-    section: Section, one: str, other: str, *, why: str, fix: str
+    section: Section, *names: str, why: str, fix: str, fields: Sequence[str] = ()
 ) -> Iterable[RuleViolation]:
-    """A violation unless exactly one of the two fields, in camelCase, is set."""
-    values = [getattr(section, one), getattr(section, other)]
-    if sum(value is not None for value in values) != 1:
-        found = "both are set" if values[0] is not None else "neither is set"
-        yield RuleViolation(
-            fields=(one, other),
-            rule=f"exactly one of `{one}` and `{other}`; {found}",
-            why=why,
-            fix=fix,
-        )
+    """A violation unless exactly one of the fields is set; ``fields`` are they in camelCase."""
+    shown = fields or names
+    given = [
+        one for one, name in zip(shown, names, strict=True) if getattr(section, name) is not None
+    ]
+    if len(given) == 1:
+        return
+    two = len(names) == 2
+    if given:
+        found = "both are set" if two else f"{' and '.join(given)} are set"
+    else:
+        found = "neither is set" if two else "none is set"
+    listed = f"{', '.join(f'`{one}`' for one in shown[:-1])} and `{shown[-1]}`"
+    yield RuleViolation(
+        fields=tuple(shown),
+        rule=f"exactly one of {listed}; {found}",
+        why=why,
+        fix=fix,
+    )

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from pydantic.alias_generators import to_camel
+
 from contract.choices import SYSTEM_POOL, OnDestroy
 from contract.compatibility import conflicts
 from infra.settings.alerts import AlertsSettings
@@ -46,6 +48,65 @@ class Settings(Section):
         yield from self._own_visibility()
         yield from self._alerts()
         yield from self._kept_account()
+        yield from self._private_link()
+        yield from self._azure_sign_in()
+
+    @property
+    def makes_private_link(self) -> bool:
+        """Whether Pyroscope is behind a Private Link Service."""
+        asked = self.pyroscope.private_link.create
+        return self.grafana.is_managed if asked is None else asked
+
+    def _private_link(self) -> Iterable[RuleViolation]:
+        link = self.pyroscope.private_link
+        if self.grafana.is_managed:
+            if link.create is False:
+                yield RuleViolation(
+                    fields=("pyroscope.privateLink.create", "grafana.selfHosted"),
+                    at="pyroscope.privateLink.create",
+                    value="false",
+                    rule="`false` only with `grafana: { selfHosted: ... }`",
+                    why="an Azure Managed Grafana reaches Pyroscope through it alone.",
+                    fix="leave it out",
+                )
+            return
+        without = sorted(link.model_fields_set - {"create"})
+        if not self.makes_private_link and without:
+            at = f"pyroscope.privateLink.{to_camel(without[0])}"
+            yield RuleViolation(
+                fields=(at, "pyroscope.privateLink.create", "grafana.selfHosted"),
+                at=at,
+                rule="only where there is a private link",
+                why="it would have no effect: with `grafana.selfHosted` none is made.",
+                fix="leave it out, or write gpuobs:pyroscope: { privateLink: { create: true } } "
+                "for one that you connect to yourself",
+            )
+
+    def _azure_sign_in(self) -> Iterable[RuleViolation]:
+        own = self.grafana.self_hosted
+        if own is None:
+            return
+        in_azure = self.prometheus.azure_monitor_workspace is not None
+        if in_azure and own.azure_sign_in is None:
+            yield RuleViolation(
+                fields=("grafana.selfHosted.azureSignIn", "prometheus.azureMonitorWorkspace"),
+                at="grafana.selfHosted.azureSignIn",
+                rule="needed with `prometheus: { azureMonitorWorkspace: ... }`",
+                why="the workspace answers nobody who is not signed in, and a Grafana of your own "
+                "has an identity in Azure only if you gave it one.",
+                fix="write azureSignIn: workloadIdentity or managedIdentity, as Grafana's own "
+                "configuration ([azure] of grafana.ini) has it; or give the metrics' Prometheus as "
+                "gpuobs:prometheus: { url: URL }",
+            )
+        if not in_azure and own.azure_sign_in is not None:
+            yield RuleViolation(
+                fields=("grafana.selfHosted.azureSignIn", "prometheus.azureMonitorWorkspace"),
+                at="grafana.selfHosted.azureSignIn",
+                value=own.azure_sign_in.value,
+                rule="only with `prometheus: { azureMonitorWorkspace: ... }`",
+                why="it would have no effect: nothing else is read from Azure.",
+                fix="leave it out",
+            )
 
     def _compatibility(self) -> Iterable[RuleViolation]:
         if self.pyroscope.allow_incompatible_server:

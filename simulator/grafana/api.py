@@ -8,7 +8,7 @@ answers 404, like a route that does not exist.
 
 from simulator.arm import roles
 from simulator.arm.roles import GRAFANA_ADMIN, GRAFANA_EDITOR, GRAFANA_VIEWER
-from simulator.grafana import accounts, data_sources
+from simulator.grafana import accounts, data_sources, own
 from simulator.grafana.errors import GrafanaError
 from simulator.grafana.route import Call, Role
 from simulator.grafana.routes import ROUTES
@@ -47,7 +47,7 @@ class GrafanaService:
         """Answer a request at ``/<workspace name>/<path of the HTTP API>``."""
         name, *parts = request.segments or ("",)
         found = self._world.grafana_named(name)
-        resource = self._world.get(found[0]) if found else None
+        resource = self._world.get(found[0]) or own.resource(*found) if found is not None else None
         if found is None or resource is None:
             return Response(404, {"message": f"no Grafana workspace {name!r} answers here"})
         workspace = Workspace(self._world, resource, found[1])
@@ -67,7 +67,8 @@ class GrafanaService:
         if path == "/api/health" and request.method == "GET":
             return Response(200, _health(workspace))
         account = accounts.of_token(workspace, request.bearer)
-        principal = principal_of(self._world, request, GRAFANA_AUDIENCES)
+        is_own = workspace.resource.type == own.TYPE
+        principal = None if is_own else principal_of(self._world, request, GRAFANA_AUDIENCES)
         if account is not None:
             principal, role = as_text(account["login"]), Role[as_text(account["role"]).upper()]
         elif principal is None:

@@ -1,6 +1,7 @@
 """The Prometheus plugins: queries of an Azure Monitor workspace with the Grafana identity's token.
 
-Signing in needs ``jsonData.azureCredentials`` of ``authType: msi``, and from Grafana 13 on the
+Signing in needs ``jsonData.azureCredentials`` of ``authType: msi`` (``workloadidentity`` does for a
+Grafana of somebody's own), and from Grafana 13 on the
 plugin for Azure: the core one ignores them there. The raw proxy knows nothing of
 that and sends no token, so behind it such a source answers 401. Servers other than the simulated
 workspaces cannot be reached.
@@ -10,6 +11,7 @@ from urllib.parse import urlencode
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from simulator.grafana import own
 from simulator.grafana.frames import Column, frame
 from simulator.grafana.sources import SourceError, TimeRange, dial_error, source_url
 from simulator.grafana.workspace import Workspace
@@ -58,7 +60,9 @@ class PrometheusSource:
         self._workspace = workspace
         self._url = source_url(source)
         core = as_text(source.get("type")) == "prometheus"
-        self._managed = dig(source, "jsonData", "azureCredentials", "authType") == "msi" and not (
+        is_own = workspace.resource.type == own.TYPE
+        ways = ("msi", "workloadidentity") if is_own else ("msi",)
+        self._managed = dig(source, "jsonData", "azureCredentials", "authType") in ways and not (
             core and workspace.major >= _FIRST_MAJOR_WITHOUT_AZURE
         )
 

@@ -1,7 +1,9 @@
 """The plugin ``grafana-pyroscope-datasource``: flame graphs and series from a Pyroscope server.
 
 The server is reached only through an approved and refreshed managed private endpoint of the
-workspace whose private address is the host of the source's URL (:meth:`World.reachable_pyroscope`).
+workspace whose private address is the host of the source's URL
+(:func:`simulator.signals.reachable_pyroscope`); from a Grafana that runs in a cluster, by the name
+of a Service there.
 """
 
 import json
@@ -13,6 +15,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from simulator import signals
+from simulator.grafana import own
 from simulator.grafana.frames import Column, frame
 from simulator.grafana.sources import SourceError, TimeRange, dial_error, source_url
 from simulator.grafana.workspace import Workspace
@@ -144,7 +147,12 @@ class PyroscopeSource:
 
     def _reach(self) -> str | None:
         workspace = self._workspace
-        found = signals.reachable_pyroscope(workspace.world, workspace.resource.key, self._url)
+        inside = own.cluster(workspace.world, workspace.state)
+        found = (
+            signals.pyroscope_inside(workspace.world, inside, self._url)
+            if inside
+            else signals.reachable_pyroscope(workspace.world, workspace.resource.key, self._url)
+        )
         return None if isinstance(found, str) else found[0]
 
     def _call(self, method: str, body: JsonObject) -> JsonObject:

@@ -6,7 +6,7 @@ What a data source in use does (health, proxy, query, resources) is its plugin's
 
 import re
 
-from simulator.grafana import accounts, dashboards, data_sources, folders
+from simulator.grafana import accounts, dashboards, data_sources, folders, own
 from simulator.grafana.errors import GrafanaError
 from simulator.grafana.prometheus_source import PrometheusSource
 from simulator.grafana.pyroscope_source import PyroscopeSource
@@ -24,6 +24,24 @@ def _frontend_settings(call: Call) -> object:
 
 def _organisation(_: Call) -> object:
     return {"id": 1, "name": "Main Org."}
+
+
+def _actions(call: Call) -> object:
+    """What the caller may do: what the routes want of its role, and what has no route of its own.
+
+    Shape and path are those of Grafana's ``pkg/services/accesscontrol/api``.
+    """
+    allowed = {one.permission for one in ROUTES if one.permission and call.role >= one.role}
+    if call.role >= Role.EDITOR:
+        allowed.add("dashboards:create")
+    return dict.fromkeys(sorted(allowed), True)
+
+
+def _plugin_settings(call: Call) -> object:
+    wanted = call.captured["plugin"]
+    if wanted not in own.plugins(call.workspace.state):
+        raise GrafanaError(404, "Plugin not found, no installed plugin with that id")
+    return {"id": wanted, "type": "datasource", "enabled": False}
 
 
 # --- data sources in use ---------------------------------------------------------------------
@@ -163,6 +181,8 @@ ROUTES: tuple[Route, ...] = (
     _route("GET", "/org", Role.VIEWER, _organisation),
     _route("GET", "/user", Role.VIEWER, lambda call: accounts.user(call.workspace, call.caller)),
     _route("GET", "/user/orgs", Role.VIEWER, lambda call: [accounts.membership(call.role)]),
+    _route("GET", "/access-control/user/actions", Role.VIEWER, _actions),
+    _route("GET", "/plugins/(?P<plugin>[^/]+)/settings", Role.VIEWER, _plugin_settings),
     _route(
         "GET",
         "/org/users",

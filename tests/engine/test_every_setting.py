@@ -485,6 +485,11 @@ ELSEWHERE: Mapping[str, str] = {
     "pyroscope.chart.repository": "tests/unit/test_pyroscope.py",
     "pyroscope.chart.name": "tests/unit/test_pyroscope.py",
     "pyroscope.chart.path": "tests/unit/test_settings_pyroscope.py",
+    "pyroscope.privateLink.create": "tests/engine/test_own_grafana.py",
+    **{
+        f"grafana.selfHosted.{key}": "tests/engine/test_own_grafana.py"
+        for key in ("url", "tokenVariable", "pyroscopeUrl", "azureSignIn")
+    },
     "pyroscope.privateLink.protectConnections": "tests/engine/test_recovery.py",
     "pyroscope.storage.onDestroy": "tests/engine/test_blob.py",
     **{

@@ -14,6 +14,7 @@ import pytest
 
 from components.aks_cluster import AksCluster, AksClusterArgs, NewClusterArgs
 from components.alerts import Alerts, AlertsArgs, RuleArgs
+from components.chart import ChartArgs
 from components.device_plugin import DevicePlugin, DevicePluginArgs
 from components.further_args import FurtherArgs
 from components.gpu_node_pool import GpuNodePool, GpuNodePoolArgs
@@ -39,7 +40,7 @@ from components.managed_prometheus import (
 )
 from components.private_link import PrivateLinkArgs
 from components.profile_storage import ProfileStorage
-from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
+from components.pyroscope import Pyroscope, PyroscopeArgs
 from contract.choices import ClusterCredentials, GpuDriver, OsSku, PrincipalType
 from tests.unit import answers
 from tests.unit.recording import Recorded, record

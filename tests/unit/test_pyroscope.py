@@ -9,8 +9,9 @@ import pulumi
 import pulumi_kubernetes as kubernetes
 import pytest
 
+from components.chart import ChartArgs
 from components.private_link import OwnEndpointArgs, PrivateLinkArgs
-from components.pyroscope import ChartArgs, Pyroscope, PyroscopeArgs
+from components.pyroscope import Pyroscope, PyroscopeArgs
 from components.pyroscope_disk import DiskArgs
 from components.pyroscope_values import merged, owned_values
 from contract.messages.base import Verb, command_line

@@ -23,6 +23,7 @@ MAY_IMPORT = {
         "contract",
         "operations.credentials",
         "operations.errors",
+        "operations.service_account",
         "operations.stack_outputs",
     },
     "memory": {

@@ -187,7 +187,8 @@ def test_exactly_one_of_existing_and_create_is_needed(section: str, both: bool) 
     assert problem is not None
     (found,) = problem.faults
     assert found.path == f"gpuobs:{section}"
-    assert found.rule.endswith("both are set" if both else "neither is set")
+    assert found.rule.endswith(("both are set", "existing and create are set")) == both
+    assert found.rule.endswith(("neither is set", "none is set")) == (not both)
 
 
 def test_a_number_where_a_text_belongs_has_to_be_quoted() -> None:
