@@ -23,11 +23,12 @@ RELEASE = "kubernetes:helm.sh/v3:Release"
 GUARD, READY = "pyroscope-private-link-guard", "pyroscope-private-link-ready"
 PREFIX = "service.beta.kubernetes.io/"
 LINK_ID = f"{answers.group('MC_rg')}/providers/Microsoft.Network/privateLinkServices/pls"
+LINK = PrivateLinkArgs(id=LINK_ID, name="pls", visibility=["*"])
 ARGS = PyroscopeArgs(
     namespace="gadget",
     chart=ChartArgs(chart="oci://registry.example/pyroscope", version="1.15.0"),
     image_tag="1.15.0",
-    private_link=PrivateLinkArgs(id=LINK_ID, name="pls", visibility=["*"]),
+    private_link=LINK,
 )
 CHARTS = ("1.15.0", "1.15.1", "1.16.0", "1.17.0", "1.18.1", "1.19.2", "1.20.3", "1.21.0")
 
@@ -146,9 +147,7 @@ def test_the_private_links_id_is_known_only_after_the_wait() -> None:
 
 def test_the_wait_is_told_whose_connection_is_the_stacks_own_and_the_guard_is_not() -> None:
     own = OwnEndpointArgs(workspace="graf", name="p-dev", request_message="gpuobs a b 0123abcd")
-    recorded = deploy(
-        private_link=replace(ARGS.private_link, own_endpoint=own, protect_connections=False)
-    )
+    recorded = deploy(private_link=replace(LINK, own_endpoint=own, protect_connections=False))
     identity = {"id": LINK_ID, "namespace": "gadget", "release": "pyroscope"}
     assert json.loads(recorded.named(READY).inputs["stdin"]) == {
         **identity,
