@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from tempfile import TemporaryFile
+from unittest.mock import patch
 
 from flamegraphs.cli import main
 
@@ -24,11 +25,10 @@ class Done:
 
 def flamegraphs(*arguments: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Done:
     """Run ``python -m flamegraphs`` without any Azure but what ``env`` gives."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
     done = subprocess.run(
         [sys.executable, "-m", "flamegraphs", *arguments],
         cwd=ROOT,
-        env={**clean, "NO_PROXY": "127.0.0.1", "PYTHONIOENCODING": "utf-8", **(env or {})},
+        env={**_clean(env), "PYTHONIOENCODING": "utf-8"},
         input=stdin,
         capture_output=True,
         timeout=120,
@@ -38,7 +38,12 @@ def flamegraphs(*arguments: str, env: Mapping[str, str] | None = None, stdin: by
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def called(*arguments: str, stdin: bytes = b"") -> Done:
+def _clean(env: Mapping[str, str] | None) -> dict[str, str]:
+    mine = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN)}
+    return {**mine, "NO_PROXY": "127.0.0.1", **(env or {})}
+
+
+def called(*arguments: str, env: Mapping[str, str] | None = None, stdin: bytes = b"") -> Done:
     """The same within this process, which takes a tenth of the time."""
     kept = sys.stdin, sys.stdout, sys.stderr
     files = [TemporaryFile() for _ in kept]  # noqa: SIM115 - closed with the streams around them
@@ -48,7 +53,8 @@ def called(*arguments: str, stdin: bytes = b"") -> Done:
     os.lseek(streams[0].fileno(), 0, os.SEEK_SET)
     sys.stdin, sys.stdout, sys.stderr = streams
     try:
-        status = main(arguments)
+        with patch.dict(os.environ, _clean(env), clear=True):
+            status = main(arguments)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else 1
     finally:

@@ -138,7 +138,8 @@ def serving(answer: Answer, authority: Path | None = None) -> Generator[tuple[st
         issuer.issue_cert("127.0.0.1").configure_cert(context)  # pyright: ignore[reportUnknownMemberType]
         issuer.cert_pem.write_to_path(str(authority))
         server.socket = context.wrap_socket(server.socket, server_side=True)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    # It looks so many seconds apart whether it is to end.
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         yield f"{scheme}://127.0.0.1:{server.server_address[1]}", asked

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.flamegraphs.command import ROOT, flamegraphs
+from tests.flamegraphs.command import ROOT, called, flamegraphs
 from tests.flamegraphs.profiles import pprof_bytes
 
 FOLDED = b"""\
@@ -35,14 +35,14 @@ def test_the_table_begins_with_the_function_that_allocates_most(vllm: str) -> No
 
 
 def test_the_header_states_the_unit_the_share_unresolved_and_truncation(vllm: str) -> None:
-    out = flamegraphs("hotspots", vllm, "--unit", "bytes").out
+    out = called("hotspots", vllm, "--unit", "bytes").out
     assert "unit        bytes; 1 GB = 10^9 bytes" in out
     assert "unresolved  0.7 %" in out
     assert "truncated   no" in out
 
 
 def test_the_stack_is_printed_from_the_bottom_to_the_top(vllm: str) -> None:
-    out = flamegraphs("hotspots", vllm).out
+    out = called("hotspots", vllm).out
     stack = out[out.index("bottom to top") :].splitlines()[1:5]
     assert [line.split(maxsplit=1)[1] for line in stack] == [
         "_start",
@@ -53,13 +53,13 @@ def test_the_stack_is_printed_from_the_bottom_to_the_top(vllm: str) -> None:
 
 
 def test_sizes_can_be_read_in_binary_units(vllm: str) -> None:
-    out = flamegraphs("hotspots", vllm, "--unit", "bytes", "--binary").out
+    out = called("hotspots", vllm, "--unit", "bytes", "--binary").out
     assert "51.3 GiB" in out
     assert "1 GiB = 2^30 bytes" in out
 
 
 def test_machines_get_whole_numbers(vllm: str) -> None:
-    answer = json.loads(flamegraphs("hotspots", vllm, "--json", "--unit", "bytes").out)
+    answer = json.loads(called("hotspots", vllm, "--json", "--unit", "bytes").out)
     assert answer["unit"] == "bytes"
     assert answer["total"] == 60_400_000_000
     assert answer["unresolved"] == 400_000_000
@@ -76,28 +76,28 @@ def test_machines_get_whole_numbers(vllm: str) -> None:
 
 def test_a_profile_comes_in_through_standard_input_compressed_or_not() -> None:
     plain = flamegraphs("hotspots", "-", stdin=FOLDED)
-    packed = flamegraphs("hotspots", "-", stdin=gzip.compress(FOLDED))
+    packed = called("hotspots", "-", stdin=gzip.compress(FOLDED))
     assert plain.out == packed.out
     assert plain.status == packed.status == 0
 
 
 def test_a_profile_without_symbols_says_to_run_the_workload_again() -> None:
-    done = flamegraphs("hotspots", "-", stdin=b"0x1;0x2 60\n0x1;f 40\n")
+    done = called("hotspots", "-", stdin=b"0x1;0x2 60\n0x1;f 40\n")
     assert "60.0 % has no named function" in done.out
     assert "run the workload again" in done.out
 
 
 def test_more_allocated_than_a_gpu_holds_is_said_not_to_be_live_memory() -> None:
     data = pprof_bytes([(["f"], 90 * 10**9)])
-    assert "not live memory" in flamegraphs("hotspots", "-", stdin=data).out
+    assert "not live memory" in called("hotspots", "-", stdin=data).out
     noted = "More was allocated than one GPU"
-    assert noted in flamegraphs("hotspots", "-", stdin=data).out
-    assert noted not in flamegraphs("hotspots", "-", "--gpu-memory", "94GB", stdin=data).out
+    assert noted in called("hotspots", "-", stdin=data).out
+    assert noted not in called("hotspots", "-", "--gpu-memory", "94GB", stdin=data).out
 
 
 def test_control_characters_of_a_name_do_not_reach_the_terminal() -> None:
     data = pprof_bytes([(["evil\x1b[2Jname"], 4)])
-    done = flamegraphs("hotspots", "-", stdin=data)
+    done = called("hotspots", "-", stdin=data)
     assert "\x1b" not in done.out
     assert "evil\\x1b[2Jname" in done.out
 
@@ -106,23 +106,23 @@ def test_growth_beyond_the_limit_fails_and_names_the_reason(tmp_path: Path) -> N
     before, after = tmp_path / "before.folded", tmp_path / "after.folded"
     before.write_text("main;a 100\nmain;b 50\n")
     after.write_text("main;a 130\nmain;b 51\n")
-    done = flamegraphs("diff", str(before), str(after), "--fail-on-growth", "20%")
+    done = called("diff", str(before), str(after), "--fail-on-growth", "20%")
     assert done.status == 8
     assert "grew by 31 (+20.7 %), more than the 20% allowed" in done.error
     assert "Most of it: a, +30." in done.error
-    assert flamegraphs("diff", str(before), str(after), "--fail-on-growth", "31").status == 0
-    assert flamegraphs("diff", str(before), str(after)).status == 0
+    assert called("diff", str(before), str(after), "--fail-on-growth", "31").status == 0
+    assert called("diff", str(before), str(after)).status == 0
 
 
 def test_a_difference_lists_both_sides_and_the_largest_change_first(tmp_path: Path) -> None:
     before, after = tmp_path / "before.folded", tmp_path / "after.folded"
     before.write_text("main;a 100\nmain;b 50\n")
     after.write_text("main;a 90\nmain;c 70\n")
-    out = flamegraphs("diff", str(before), str(after)).out
+    out = called("diff", str(before), str(after)).out
     assert "Whole: 150 -> 160, +10 (+6.7 %)" in out
     rows = [line.split()[-1] for line in out[out.index("change of total") :].splitlines()[1:]]
     assert rows == ["c", "b", "a", "main"]
-    answer = json.loads(flamegraphs("diff", str(before), str(after), "--json").out)
+    answer = json.loads(called("diff", str(before), str(after), "--json").out)
     assert answer["growth"] == 10
     assert answer["changes"][0] == {
         "name": "c",
@@ -147,14 +147,14 @@ def test_a_difference_lists_both_sides_and_the_largest_change_first(tmp_path: Pa
 def test_a_file_that_is_no_profile_is_one_clear_sentence(
     data: bytes, status: int, words: str
 ) -> None:
-    done = flamegraphs("hotspots", "-", stdin=data)
+    done = called("hotspots", "-", stdin=data)
     assert (done.status, done.out) == (status, "")
     assert words in done.error
     assert done.error.startswith("flamegraphs: standard input: ")
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    done = flamegraphs("hotspots", "no/such.pb.gz")
+    done = called("hotspots", "no/such.pb.gz")
     assert done.status == 7
     assert "no/such.pb.gz: cannot be read: No such file" in done.error
 
@@ -187,7 +187,7 @@ def test_a_file_that_is_not_there_is_named() -> None:
     ],
 )
 def test_arguments_that_do_not_fit_are_explained(arguments: list[str], words: str) -> None:
-    done = flamegraphs(*arguments)
+    done = called(*arguments)
     assert done.status == 2
     assert words in done.error
 

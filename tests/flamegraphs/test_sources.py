@@ -10,7 +10,7 @@ import pytest
 
 from simulator.http import Request, Response
 from simulator.pyroscope.limits import Limits, ServerLimits
-from tests.flamegraphs.command import Done, flamegraphs
+from tests.flamegraphs.command import Done, called
 from tests.flamegraphs.server import (
     NEW_TYPE,
     OLD_TYPE,
@@ -29,7 +29,7 @@ RUNNING = (NEW_TYPE, -1_800.0, None)
 
 def ask(answer: Answer, *arguments: str) -> Done:
     with serving(answer) as (url, _):
-        return flamegraphs("hotspots", "--pyroscope", url, *arguments)
+        return called("hotspots", "--pyroscope", url, *arguments)
 
 
 def first_row(done: Done) -> list[str]:
@@ -88,7 +88,7 @@ def test_a_filter_value_cannot_leave_its_quotes() -> None:
 
 def test_a_window_longer_than_a_day_is_asked_for_in_pieces() -> None:
     with serving(pyroscope((NEW_TYPE, -50 * 3_600.0, None))) as (url, asked):
-        done = flamegraphs(
+        done = called(
             "hotspots", "--pyroscope", url, "--from", "now-3d", "--pod", "vllm-0", "--json"
         )
     assert json.loads(done.out)["functions"][0]["attributedSelf"] == 55_100_000_000
@@ -102,7 +102,7 @@ def test_a_window_longer_than_a_day_is_asked_for_in_pieces() -> None:
 
 def test_no_more_is_asked_for_than_the_server_looks_back_to() -> None:
     with serving(pyroscope(RUNNING)) as (url, asked):
-        done = flamegraphs("hotspots", "--pyroscope", url, "--from", "now-29d", "--json")
+        done = called("hotspots", "--pyroscope", url, "--from", "now-29d", "--json")
     answer = json.loads(done.out)
     (note,) = [one for one in answer["warnings"] if "Asked for" in one]
     assert re.search(
@@ -123,7 +123,7 @@ def test_no_more_is_asked_for_than_the_server_looks_back_to() -> None:
 def test_a_server_that_looks_back_as_far_is_asked_for_all_of_it(limits: ServerLimits) -> None:
     begun = -20 * 86400.0
     with serving(pyroscope((NEW_TYPE, begun, begun + 60), limits=limits)) as (url, _):
-        done = flamegraphs("hotspots", "--pyroscope", url, "--from", "now-29d")
+        done = called("hotspots", "--pyroscope", url, "--from", "now-29d")
     assert done.status == 0
     assert "GPUModelRunner._allocate_kv_cache_tensors" in done.out
     assert "looks back" not in done.out
@@ -158,8 +158,8 @@ def test_a_server_without_merged_profiles_is_asked_for_its_flame_graph() -> None
 def test_windows_are_compared() -> None:
     with serving(pyroscope(RUNNING)) as (url, _):
         source = ["--pyroscope", url]
-        done = flamegraphs("diff", *source, "@now-20m..now-10m", "@now-40m..now-20m", "--json")
-        gate = flamegraphs(
+        done = called("diff", *source, "@now-20m..now-10m", "@now-40m..now-20m", "--json")
+        gate = called(
             *("diff", *source, "@now-20m..now-10m", "@now-40m..now-20m"),
             *("--fail-on-growth", "10GB"),
         )
@@ -170,7 +170,7 @@ def test_windows_are_compared() -> None:
 
 def test_selectors_are_compared() -> None:
     with serving(pyroscope(RUNNING)) as (url, _):
-        done = flamegraphs(
+        done = called(
             *("diff", "--pyroscope", url, "--json"),
             '{k8s_podName="vllm-1"}',
             '{k8s_podName="vllm-0"}@now-40m..now',
@@ -185,7 +185,7 @@ def test_selectors_are_compared() -> None:
 
 
 def test_a_server_that_nobody_runs_is_unreachable() -> None:
-    done = flamegraphs("hotspots", "--pyroscope", "http://127.0.0.1:1")
+    done = called("hotspots", "--pyroscope", "http://127.0.0.1:1")
     assert done.status == 3
     assert "cannot be reached" in done.error
 
@@ -279,7 +279,7 @@ def test_the_table_through_grafana_is_that_of_pyroscope(
     azure: dict[str, str], tmp_path: Path
 ) -> None:
     with serving(grafana("pyro", pyroscope(RUNNING)), tmp_path / "ca.pem") as (url, _):
-        done = flamegraphs("hotspots", "--grafana", url, "--data-source", "pyro", env=azure)
+        done = called("hotspots", "--grafana", url, "--data-source", "pyro", env=azure)
     assert done.status == 0, done.error
     assert first_row(done)[-1] == KV_CACHE
     assert "data source pyro of https://" in done.out
@@ -299,7 +299,7 @@ def test_the_identity_that_deployed_is_the_one_that_reads(
             "ARM_USE_MSI": "true",
             "ARM_CLIENT_ID": "the-deployer",
         }
-        done = flamegraphs("hotspots", "--grafana", url, "--data-source", "pyro", env=env)
+        done = called("hotspots", "--grafana", url, "--data-source", "pyro", env=env)
     assert done.status == 0, done.error
     assert identity_asked.requests[0].query["client_id"] == "the-deployer"
 
@@ -315,7 +315,7 @@ def test_the_token_is_for_the_audience_that_the_operations_ask_for_too(
             "IDENTITY_ENDPOINT": identity_url + "/token",
             "GPUOBS_GRAFANA_AUDIENCE": "https://grafana.sovereign.example",
         }
-        done = flamegraphs("hotspots", "--grafana", url, "--data-source", "pyro", env=env)
+        done = called("hotspots", "--grafana", url, "--data-source", "pyro", env=env)
     assert done.status == 0, done.error
     assert identity_asked.requests[0].query["resource"] == "https://grafana.sovereign.example"
 
@@ -326,7 +326,7 @@ def test_no_credential_at_all_is_not_authorised(tmp_path: Path) -> None:
         "SSL_CERT_FILE": str(tmp_path / "ca.pem"),
     }
     with serving(grafana("pyro", pyroscope(RUNNING)), tmp_path / "ca.pem") as (url, asked):
-        done = flamegraphs("hotspots", "--grafana", url, "--data-source", "pyro", env=env)
+        done = called("hotspots", "--grafana", url, "--data-source", "pyro", env=env)
     assert done.status == 4
     assert "az login" in done.error
     assert not asked.requests
@@ -345,7 +345,7 @@ def test_what_grafana_refuses_is_distinguished(
     azure: dict[str, str], tmp_path: Path, answer: Answer, status: int, words: str
 ) -> None:
     with serving(answer, tmp_path / "ca.pem") as (url, _):
-        done = flamegraphs("hotspots", "--grafana", url, "--data-source", "pyro", env=azure)
+        done = called("hotspots", "--grafana", url, "--data-source", "pyro", env=azure)
     assert done.status == status
     assert words in done.error
 
@@ -370,7 +370,7 @@ def test_a_stack_names_its_grafana_and_data_source(azure: dict[str, str], tmp_pa
             echo '{outputs}'
         """
         path = pulumi_saying(tmp_path / "bin", script)
-        done = flamegraphs("hotspots", "--stack", "dev", env={**azure, **path})
+        done = called("hotspots", "--stack", "dev", env={**azure, **path})
     assert done.status == 0, done.error
     assert first_row(done)[-1] == KV_CACHE
 
@@ -386,12 +386,12 @@ def test_a_stack_names_its_grafana_and_data_source(azure: dict[str, str], tmp_pa
 def test_a_stack_without_outputs_is_explained(
     tmp_path: Path, script: str, status: int, words: str
 ) -> None:
-    done = flamegraphs("hotspots", "--stack", "dev", env=pulumi_saying(tmp_path / "bin", script))
+    done = called("hotspots", "--stack", "dev", env=pulumi_saying(tmp_path / "bin", script))
     assert done.status == status
     assert words in done.error
 
 
 def test_a_machine_without_pulumi_sees_what_to_do(tmp_path: Path) -> None:
-    done = flamegraphs("hotspots", "--stack", "dev", env={"PATH": str(tmp_path)})
+    done = called("hotspots", "--stack", "dev", env={"PATH": str(tmp_path)})
     assert done.status == 1
     assert re.search(r"`pulumi` command.*--grafana", done.error)
