@@ -152,6 +152,10 @@ FILES: dict[str, Callable[[], bytes]] = {
         b"M,1,1,1,0,a\n",
         b"allocator,num_allocations,size,tid,thread_name,stack_trace\n",
     ),
+    "memray one line": lambda: _repeated(
+        b"a",
+        b"allocator,num_allocations,size,tid,thread_name,stack_trace\nM,1,1,1,0,",
+    ),
     "memray deep csv": lambda: _repeated(
         b"M,1,1,1,0," + b"a|" * 50_000 + b"\n",
         b"allocator,num_allocations,size,tid,thread_name,stack_trace\n",
