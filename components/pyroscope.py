@@ -24,6 +24,7 @@ from components.private_link_operations import known_with
 from components.pyroscope_disk import DiskArgs, grow_claim
 from components.pyroscope_storage import KeepingArgs, watch_start
 from components.release_recovery import RecoveryArgs, recovery
+from components.release_repair import RepairArgs, repair
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
 from contract.images import SERVER
 
@@ -61,6 +62,8 @@ class PyroscopeArgs:
     """Further chart values, under those that the product owns (``pyroscope_values``)."""
     recovery: RecoveryArgs | None = None
     """What a Helm that was cut off has left; None: it never was."""
+    repair: RepairArgs | None = None
+    """What was changed by hand of the release's objects; None: nothing ever was."""
     release_args: FurtherArgs | None = None
     """Further arguments of the ``helm.v3.Release``."""
 
@@ -79,7 +82,9 @@ class Pyroscope(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: PyroscopeArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(self.TYPE, name, component_inputs(args, leave_out={"recovery"}), opts)
+        super().__init__(
+            self.TYPE, name, component_inputs(args, leave_out={"recovery", "repair"}), opts
+        )
         cluster = deleted_with(opts)
         guard = None
         if args.private_link is not None:
@@ -92,6 +97,7 @@ class Pyroscope(pulumi.ComponentResource):
                 pulumi.ResourceOptions(parent=self, deleted_with=cluster),
             )
         release = _release(self, name, args, guard, cluster)
+        repaired = repair(self, name, args.repair, release, cluster)
         if (blob := args.keeping.blob) is not None and blob.watch is not None:
             # Beside the release, not after it: Helm's wait ends without a reason.
             beside = pulumi.ResourceOptions(parent=self, depends_on=[guard] if guard else None)
@@ -107,7 +113,8 @@ class Pyroscope(pulumi.ComponentResource):
                 args.namespace,
                 RELEASE_NAME,
                 [release.id, guard.id],
-                pulumi.ResourceOptions(parent=self),
+                # A Service deleted by hand is there again before its link is looked for.
+                pulumi.ResourceOptions(parent=self, depends_on=repaired),
             )
             # As it was asked for: the service may spell it in another case.
             self.private_link_id = known_with(ready, args.private_link.id)

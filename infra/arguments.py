@@ -54,6 +54,7 @@ from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArg
 from components.pyroscope import PyroscopeArgs
 from components.pyroscope_storage import BlobArgs, KeepingArgs
 from components.release_recovery import RecoveryArgs
+from components.release_repair import RepairArgs
 from components.system_pool import SystemPoolArgs
 from contract.agent import PYROSCOPE_PORT
 from contract.choices import ClusterCredentials
@@ -261,6 +262,7 @@ def pyroscope(stack: Stack, gadget: InspektorGadget, blob: BlobArgs | None) -> P
         affinity=settings.affinity or None,
         values=settings.values or None,
         recovery=_recovery(stack),
+        repair=_repair(stack),
     )
 
 
@@ -294,6 +296,17 @@ def _recovery(stack: Stack) -> RecoveryArgs | None:
             RecordOfRelease(name=one.name, uid=one.uid, status=one.status)
             for one in stack.helm_records
         ],
+    )
+
+
+def _repair(stack: Stack) -> RepairArgs | None:
+    objects = stack.survey.inside.drifted
+    if not objects and not stack.was_repaired:
+        return None
+    return RepairArgs(
+        cluster_id=stack.cluster_id,
+        admin=stack.settings.cluster.credentials is ClusterCredentials.ADMIN,
+        objects=objects,
     )
 
 

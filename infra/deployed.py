@@ -27,6 +27,7 @@ class Own(StrEnum):
     STORAGE_ACCOUNT = "profile-storage-account"
     STORAGE_ROLE = "profile-storage-role"
     RELEASE_RECOVERY = "pyroscope-release-recovery"
+    RELEASE_REPAIR = "pyroscope-release-repair"
     COLLECTION_RULE = "prometheus-rule"
     ACCESS_ENDPOINT = "prometheus-endpoint-association"
     PRIVATE_ENDPOINT = "private-endpoint-endpoint"

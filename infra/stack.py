@@ -4,8 +4,9 @@ Names and ids that a step needs before the resource exists (the private link's, 
 are computed here, once. Looking around is the only thing that happens before the first resource.
 """
 
+import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +31,7 @@ from contract.messages.survey import (
 from infra.azure_cli import cloud_in_use
 from infra.deployed import Deployed, Own, deployed
 from infra.disk import planned_disk
+from infra.drift import said_of_drift
 from infra.faults import ConfigurationError, Fault
 from infra.identity import identity_faults
 from infra.interrupted import records_in_the_way, said_of
@@ -78,6 +80,8 @@ class Stack:
     """Helm's, that are in the way of this stack's release."""
     was_recovered: bool
     """Whether an earlier update has removed such records."""
+    was_repaired: bool
+    """Whether an earlier update has put objects of the release back."""
     disk: DiskArgs | None
     """The disk of the profiles, as it was made and as it shall be."""
     azure: azure_native.Provider | None
@@ -277,8 +281,8 @@ def load_stack(operations: Operations) -> Stack:
         found = _at_rest(operations, request, found)
     existing = evaluate(settings, found, request, own, preview=preview)
     in_the_way = records_in_the_way(found, request, own)
-    for warning in (*existing.warnings, *said_of(in_the_way), *_replaced(settings, own)):
-        pulumi.log.warn(warning)
+    drift = said_of_drift(found.inside, settings.pyroscope.storage)
+    _warn(existing.warnings, said_of(in_the_way), drift, _replaced(settings, own))
     stack = Stack(
         project=project,
         name=name,
@@ -291,6 +295,7 @@ def load_stack(operations: Operations) -> Stack:
         local_chart=chart,
         helm_records=in_the_way,
         was_recovered=Own.RELEASE_RECOVERY in own.known,
+        was_repaired=Own.RELEASE_REPAIR in own.known,
         disk=planned_disk(settings.pyroscope.storage, own, request.cluster_id or ""),
         azure=azure,
         azure_elsewhere=_providers_elsewhere(settings, existing.subscription_id),
@@ -306,6 +311,11 @@ def _replaced(settings: Settings, own: Deployed) -> Iterator[str]:
     moved = storage_change(storage, own)
     relinked = link_change(wanted=settings.makes_private_link, storage=storage, deployed=own)
     yield from filter(None, (moved, relinked))
+
+
+def _warn(*said: Iterable[str]) -> None:
+    for warning in itertools.chain.from_iterable(said):
+        pulumi.log.warn(warning)
 
 
 def _check_rules(wanted: Sequence[Rule]) -> None:

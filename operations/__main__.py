@@ -21,7 +21,7 @@ from contract.messages.grafana import DashboardRequest, DataSourceRequest
 from contract.messages.leftovers import LeftoversRequest
 from contract.messages.namespace import NamespaceRequest
 from contract.messages.private_link import ApprovalRequest, PrivateLinkRequest
-from contract.messages.release import RecoveryRequest
+from contract.messages.release import RecoveryRequest, RepairRequest
 from contract.messages.signal import SignalRequest
 from contract.messages.storage import KeptStorage, KeptStorageRequest, StorageStartRequest
 from contract.messages.survey import SurveyRequest
@@ -132,6 +132,12 @@ def _recover_release(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.release import recover
 
     return _Answer(recover(_request(options, session, RecoveryRequest), session).to_json())
+
+
+def _repair_release(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.release_objects import repair
+
+    return _Answer(repair(_request(options, session, RepairRequest), session).to_json())
 
 
 def _hold_private_link(options: argparse.Namespace, session: Session) -> _Answer:
@@ -326,6 +332,14 @@ _COMMANDS = {
         "remove Helm's record of a release that was cut off, so that Helm goes on",
         _RELEASE_EXAMPLE + "recover-release",
         _recover_release,
+        deadline_option="--deadline",
+    ),
+    Verb.REPAIR_RELEASE: _Command(
+        "put back what was changed by hand of the release's objects",
+        """echo '{"clusterId": "<ARM id of the cluster>", "objects": [{"path": """
+        f""""/api/v1/namespaces/{agent.NAMESPACE}/services/{agent.PYROSCOPE_SERVICE}", """
+        """"name": "Service", "seen": ""}]}' | sh operations/run repair-release""",
+        _repair_release,
         deadline_option="--deadline",
     ),
     Verb.HOLD_PRIVATE_LINK: _Command(

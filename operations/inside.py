@@ -11,13 +11,15 @@ from typing import TypeVar
 from contract.agent import AGENT_DAEMON_SET, NAMESPACE, PYROSCOPE_SERVICE
 from contract.json import Document, as_object, as_text
 from contract.messages.leftovers import Leftover
+from contract.messages.release import DriftedObject
 from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence, ReleaseRecord
 from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.errors import OperationError
 from operations.kubernetes import Kubernetes
 from operations.leftovers import marked
 from operations.namespace import RELEASE_NAME
-from operations.release import LINK_NAME, records
+from operations.release import LINK_NAME, latest_records, records
+from operations.release_objects import drifted
 from operations.session import Session
 
 _PLUGIN_IMAGE = "k8s-device-plugin"
@@ -43,13 +45,7 @@ def look_inside(session: Session, cluster_id: str, mark: str, *, admin: bool) ->
         return api, api.find(f"/api/v1/namespaces/{NAMESPACE}", "look up the namespace")
 
     try:
-        api, namespace = session.clock.poll(
-            look,
-            what="the cluster's API server",
-            within=DEADLINE,
-            give_up_after=GIVE_UP_LOOKING_AFTER,
-            quiet=True,
-        )
+        api, namespace = _patiently(session, look)
     except OperationError:
         return InsideFacts(presence=Presence.UNREACHABLE)
     with ThreadPoolExecutor(4) as pool:
@@ -76,14 +72,33 @@ def look_inside(session: Session, cluster_id: str, mark: str, *, admin: bool) ->
         )
 
 
-def pending_release(session: Session, cluster_id: str, *, admin: bool) -> InsideFacts:
-    """Only what Helm has not finished; nothing where the cluster is closed."""
-    try:
+def look_at_release(session: Session, cluster_id: str, *, admin: bool) -> InsideFacts:
+    """What Helm has not finished of the release, and what was changed of it by hand."""
+    pending: tuple[ReleaseRecord, ...] = ()
+
+    def look() -> tuple[DriftedObject, ...]:
+        nonlocal pending
         api = Kubernetes(session, cluster_id, admin=admin)
-        found = records(api, pending=True)
-    except OperationError:
-        found = ()
-    return InsideFacts(presence=Presence.NOT_ASKED, release_records=found)
+        pending, manifest = latest_records(api)
+        return drifted(api, manifest)
+
+    try:
+        found, problem = _patiently(session, look), ""
+    except OperationError as error:
+        found, problem = (), error.sentence()
+    return InsideFacts(
+        presence=Presence.NOT_ASKED, release_records=pending, drifted=found, drift_problem=problem
+    )
+
+
+def _patiently(session: Session, look: Callable[[], T]) -> T:
+    return session.clock.poll(
+        look,
+        what="the cluster's API server",
+        within=DEADLINE,
+        give_up_after=GIVE_UP_LOOKING_AFTER,
+        quiet=True,
+    )
 
 
 def _unless_refused(probe: Callable[[], T], otherwise: T) -> T:
@@ -94,7 +109,7 @@ def _unless_refused(probe: Callable[[], T], otherwise: T) -> T:
 
 
 def _records(api: Kubernetes) -> tuple[ReleaseRecord, ...]:
-    return _unless_refused(lambda: records(api, pending=False), ())
+    return _unless_refused(lambda: records(api), ())
 
 
 def _link_name(api: Kubernetes) -> str:

@@ -81,9 +81,16 @@ class Kubernetes:
                 return None
             raise
 
-    def merge(self, path: str, patch: Mapping[str, object], action: str) -> Document:
-        """Change the object at ``path`` by a merge patch."""
-        return self._send("PATCH", path, action, patch, "application/merge-patch+json")
+    def merge(
+        self, path: str, patch: Mapping[str, object], action: str, *, dry_run: bool = False
+    ) -> Document:
+        """Change the object at ``path`` by a merge patch; ``dry_run``: only what it would be."""
+        query = {"dryRun": "All"} if dry_run else None
+        return self._send("PATCH", path, action, patch, "application/merge-patch+json", query)
+
+    def create(self, collection: str, manifest: Mapping[str, object], action: str) -> Document:
+        """Make an object in ``collection``; raises CONFLICT where it is there already."""
+        return self._send("POST", collection, action, manifest)
 
     def apply(self, path: str, manifest: Mapping[str, object], action: str) -> Document:
         """Make the object at ``path``, or change it to ``manifest`` (server-side apply)."""

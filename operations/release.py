@@ -26,17 +26,48 @@ DEADLINE = 120.0
 
 LINK_NAME = "service.beta.kubernetes.io/azure-pls-name"
 _PENDING = "pending-install,pending-upgrade,pending-rollback"
+_DEPLOYED = "deployed"
 
 
-def records(api: Kubernetes, *, pending: bool) -> tuple[ReleaseRecord, ...]:
-    """Helm's records of the release, or only those of what it has not finished."""
+def records(api: Kubernetes) -> tuple[ReleaseRecord, ...]:
+    """Helm's records of the release."""
+    return tuple(map(_record, _secrets(api)))
+
+
+def latest_records(api: Kubernetes) -> tuple[tuple[ReleaseRecord, ...], str]:
+    """What Helm has not finished, and the manifest of what it has deployed last.
+
+    That is empty while a newer revision is not in order: Pulumi makes it anew.
+    """
+    found = _secrets(api, f"{_DEPLOYED},failed,{_PENDING}")
+    pending = (one for one in found if one.text("metadata", "labels", "status") in _PENDING)
+    return tuple(map(_record, pending)), _manifest(found)
+
+
+def deployed_manifest(api: Kubernetes) -> str:
+    """The objects of the release, in YAML, as Helm rendered them; empty: it is not in order."""
+    return _manifest(_secrets(api, f"{_DEPLOYED},failed,{_PENDING}"))
+
+
+def _secrets(api: Kubernetes, statuses: str = "") -> list[Document]:
     selector = f"owner=helm,name={PYROSCOPE_SERVICE}"
-    if pending:
-        selector += f",status in ({_PENDING})"
+    if statuses:
+        selector += f",status in ({statuses})"
     found = api.get(
         f"/api/v1/namespaces/{NAMESPACE}/secrets", "look for releases", labelSelector=selector
     )
-    return tuple(map(_record, found.children("items")))
+    return list(found.children("items"))
+
+
+def _manifest(secrets: list[Document]) -> str:
+    newest = max(
+        secrets,
+        key=lambda one: one.child("metadata", "labels").integer("version") or 0,
+        default=Document({}),
+    )
+    if newest.text("metadata", "labels", "status") != _DEPLOYED:
+        return ""
+    return _content(newest.text("data", "release")).text("manifest")
 
 
 def recover(request: RecoveryRequest, session: Session) -> RecoveredRelease:

@@ -244,7 +244,7 @@ class _Surveyor:
         locks = self._start_reading_locks()
         asks = request.look_for_access_endpoint
         access_endpoint = self._start(self._access_endpoint, there if asks else None)
-        looks = request.look_inside or request.look_for_pending_release
+        looks = request.look_inside or request.look_at_release
         inside = self._start(self._inside, there if looks else None)
         endpoints = self._start(
             self._endpoints,
@@ -440,12 +440,18 @@ class _Surveyor:
         return answer
 
     def _inside(self, cluster_id: str) -> InsideFacts:
-        from operations.inside import look_inside, pending_release
+        from operations.inside import look_at_release, look_inside
 
         request = self._request
+        at_release = InsideFacts(presence=Presence.NOT_ASKED)
+        if request.look_at_release:
+            at_release = look_at_release(self._session, cluster_id, admin=request.admin)
         if not request.look_inside:
-            return pending_release(self._session, cluster_id, admin=request.admin)
-        return look_inside(self._session, cluster_id, request.stack_mark, admin=request.admin)
+            return at_release
+        inside = look_inside(self._session, cluster_id, request.stack_mark, admin=request.admin)
+        return inside.model_copy(
+            update={"drifted": at_release.drifted, "drift_problem": at_release.drift_problem}
+        )
 
     def _endpoints(self, grafana_id: str) -> tuple[EndpointFacts, ...]:
         try:

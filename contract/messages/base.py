@@ -41,6 +41,7 @@ class Verb(StrEnum):
     LEAVE_PROFILE_STORAGE = "leave-profile-storage"
     AWAIT_PROFILE_STORAGE = "await-profile-storage"
     RECOVER_RELEASE = "recover-release"
+    REPAIR_RELEASE = "repair-release"
     HOLD_PRIVATE_LINK = "hold-private-link"
     AWAIT_PRIVATE_LINK_GONE = "await-private-link-gone"
     AWAIT_PRIVATE_LINK = "await-private-link"

@@ -8,6 +8,7 @@ from pydantic import Field
 from contract.messages.base import Message
 from contract.messages.grafana import Owner
 from contract.messages.leftovers import Leftover
+from contract.messages.release import DriftedObject
 
 DASHBOARD = "dashboard"
 """What the dashboard is called among the things on Grafana; the others are :class:`Source`."""
@@ -97,8 +98,9 @@ class SurveyRequest(Message):
     """Whether to ask the cluster's API server what is in it."""
     stack_mark: str = ""
     """What carries it there is this stack's."""
-    look_for_pending_release: bool = False
-    """Whether to ask it for records of Pyroscope's release that Helm has not finished."""
+    look_at_release: bool = False
+    """Whether to ask it what Helm has not finished of Pyroscope's release, and what was changed of
+    its objects by hand."""
     admin: bool = False
     """Whether to ask it with the administrator's kubeconfig."""
     list_endpoints: bool = False
@@ -286,6 +288,10 @@ class InsideFacts(Message):
     """Helm's of the release of Pyroscope's name in it; all, or the pending ones, as was asked."""
     private_link_name: str = ""
     """What the Service of that name calls its Private Link Service."""
+    drifted: tuple[DriftedObject, ...] = ()
+    """Objects of the deployed release that somebody has changed."""
+    drift_problem: str = ""
+    """Why the objects of the release could not be held against it; empty: they were."""
     agent_by_hand: bool = False
     """Whether an agent is there that no Helm release made (``kubectl gadget deploy``)."""
     device_plugins: tuple[DevicePluginFacts, ...] = ()

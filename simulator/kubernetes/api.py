@@ -20,7 +20,8 @@ are added)::
 
     GET    /api/v1/namespaces/<namespace>/pods/<name>/log    what a crashed server wrote; else 400
 
-PATCH with ``application/merge-patch+json`` changes what exists; with
+PATCH with ``application/merge-patch+json`` changes what exists, with ``?dryRun=All`` only answers
+what it would be; with
 ``application/apply-patch+yaml`` (a JSON body) it creates or changes. The plurals served are in
 :data:`~simulator.kubernetes.kinds.KINDS`; anything else is 404. DaemonSets and StatefulSets get
 their ``status`` when their pods would be ready.
@@ -279,7 +280,9 @@ class KubernetesService:
         named = _Target(target.kind, target.plural, target.namespace, name)
         return Response(201, self._store(objects, named, manifest))
 
-    def _store(self, objects: ClusterState, target: _Target, manifest: JsonObject) -> JsonObject:
+    def _store(
+        self, objects: ClusterState, target: _Target, manifest: JsonObject, *, keep: bool = True
+    ) -> JsonObject:
         if (manifest.get("apiVersion"), manifest.get("kind")) != (
             target.kind.api_version,
             target.kind.kind,
@@ -314,6 +317,8 @@ class KubernetesService:
             refusal = claims.refused(present, manifest)
             if refusal is not None:
                 raise StatusError(*refusal)
+        if not keep:
+            return manifest
         stored = state.add(objects, manifest)
         self._world.touch()
         return clone_object(stored)
@@ -331,10 +336,15 @@ class KubernetesService:
 
     def _patch(self, request: Request, objects: ClusterState, target: _Target) -> Response:
         content = request.headers.get("content-type", "").partition(";")[0]
+        dry_run = request.query.get("dryRun")
+        if dry_run not in (None, "All"):
+            raise StatusError(422, "Invalid", f"dryRun: Invalid value: {dry_run!r}")
         change = request.json()
         if not is_object(change):
             raise StatusError(400, "BadRequest", "the patch is not a JSON object")
         present = state.find(objects, target.kind.kind, target.namespace, target.name)
+        if content == "application/apply-patch+yaml" and dry_run is not None:
+            raise StatusError(501, "NotImplemented", "not modelled: dryRun of an applied object")
         if content == "application/apply-patch+yaml":
             merged = as_object(merge_patch(present or {}, change))
             stored = self._store(objects, target, merged)
@@ -345,7 +355,7 @@ class KubernetesService:
         ):
             raise StatusError(415, "UnsupportedMediaType", f"the body of a patch is not {content}")
         merged = as_object(merge_patch(target.find(objects), change))
-        return Response(200, self._store(objects, target, merged))
+        return Response(200, self._store(objects, target, merged, keep=dry_run is None))
 
     def _delete(self, request: Request, objects: ClusterState, target: _Target) -> Response:
         manifest = target.find(objects)

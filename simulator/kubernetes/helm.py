@@ -5,6 +5,7 @@ ends in the middle leaves the newest one ``pending-...`` for ever: here, an oper
 ends as ``Canceled``.
 """
 
+import json
 from dataclasses import dataclass
 from typing import Final
 
@@ -200,12 +201,15 @@ class Helm:
             release["resources"] = []
             return release
         keys = [state.key(manifest) for manifest in manifests]
+        rendered = [clone_object(manifest) for manifest in manifests]
         for manifest in manifests:
             state.add(objects, manifest)
         for key in set(before) - set(keys):
             if key in objects.objects:
                 state.remove(objects, objects.objects[key])
         release["resources"] = keys
+        # Any JSON is YAML. Of what the API server computed since, nothing is in it.
+        release["manifest"] = "\n---\n".join(json.dumps(manifest) for manifest in rendered)
         target = _target(cluster_id, release)
         started = self._world.start(HANDLER, "start-pods", target, PODS_SECONDS)
         if not started.forced:

@@ -84,7 +84,8 @@ def _write(objects: ClusterState, record: JsonObject, release: JsonObject) -> No
             }
         },
         "config": release.get("values"),
-        # Not Helm's: it keeps the manifest.
+        "manifest": release.get("manifest"),
+        # Not Helm's: it reads the manifest.
         "resources": release.get("resources"),
     }
     # Twice: by Helm, and as every Secret's data. No time, so that equal records are equal.
@@ -107,6 +108,7 @@ def _decoded(record: JsonObject) -> JsonObject:
         "version": dig(document, "chart", "metadata", "version"),
         "appVersion": dig(document, "chart", "metadata", "appVersion"),
         "values": as_object(document.get("config")),
+        "manifest": document.get("manifest"),
         "resources": document.get("resources"),
         "podsStarted": True,
         "record": state.key(record),

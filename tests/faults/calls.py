@@ -39,6 +39,7 @@ _FIXED: Final = frozenset(
         ),
         *("namespaces", "services", "pods", "daemonsets", "secrets", "nodes", "releases", "rules"),
         *("statefulsets", "configmaps", "persistentvolumeclaims", "serviceaccounts"),
+        *("policy", "poddisruptionbudgets"),
         *("admissionregistration.k8s.io", "validatingadmissionpolicies"),
         *("validatingadmissionpolicybindings", "storage.k8s.io", "storageclasses", "policies"),
     }

@@ -5,7 +5,7 @@ import pytest
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
 from tests.engine.portal import portal_of
 from tests.engine.simulation import Simulation
-from tests.kubernetes.cluster import GADGET, PREFIX, STATEFUL_SET, Cluster, name_of
+from tests.kubernetes.cluster import GADGET, PREFIX, SERVICE, STATEFUL_SET, Cluster, name_of
 from tests.simulator.azure import CLUSTER
 
 pytestmark = [pytest.mark.engine, pytest.mark.kubernetes]
@@ -18,6 +18,7 @@ CHAIN = [
     "pyroscope-release",
 ]
 """What a replaced release takes along, in the order in which it goes."""
+REPAIR = "pyroscope-release-repair"
 IN_PLACE = {"pyroscope-release": "update", "pyroscope": "update"}
 
 
@@ -104,17 +105,58 @@ def test_settings_reach_the_objects_of_the_chart_in_place(
     assert real.up().ops() == {}
 
 
-def test_annotations_edited_by_hand_are_put_back_by_the_next_change(
+def test_objects_edited_by_hand_are_put_back_and_no_pod_is_restarted_for_it(
     real: Simulation, cluster: Cluster
 ) -> None:
     by_hand = {f"{PREFIX}pls-visibility": "11111111-1111-4111-8111-111111111111", "mine": "kept"}
-    cluster.patch(f"{GADGET}/services/pyroscope", {"metadata": {"annotations": by_hand}})
+    template = dig(cluster.get(STATEFUL_SET), "spec", "template")
+    cluster.patch(SERVICE, {"metadata": {"annotations": by_hand}})
+    cluster.patch(STATEFUL_SET, {"spec": {"replicas": 2}})
     # Neither Helm nor the provider compares what they rendered with what is there.
-    assert real.up("dev", "--refresh").ops() == {}
-    real.stack_file("dev", {"pyroscope.imageTag": "1.15.0"})
-    assert real.up().ops() == IN_PLACE
+    assert real.refresh().ops().keys() <= {"inspektor-gadget-namespace"}
+    preview = real.preview()
+    said = "\n".join(preview.diagnostics)
+    assert f"metadata.annotations.{PREFIX}pls-visibility." in said
+    assert "StatefulSet gadget/pyroscope was changed by hand: spec.replicas." in said
+    assert preview.ops() == real.up().ops() == {REPAIR: "create"}
     assert cluster.annotations()[f"{PREFIX}pls-visibility"] == "*"
     assert cluster.annotations()["mine"] == "kept"
+    assert dig(cluster.get(STATEFUL_SET), "spec", "replicas") == 1
+    assert dig(cluster.get(STATEFUL_SET), "spec", "template") == template
+    assert real.up().ops() == {}
+
+
+def test_what_the_api_server_spells_differently_is_no_change_by_hand(
+    real: Simulation, cluster: Cluster
+) -> None:
+    """The release is as rendered: ``cpu: 1`` is ``"1"`` there, and ports have a node's port."""
+    spec = as_object(cluster.get(SERVICE)["spec"])
+    assert as_objects(spec["ports"])[0]["nodePort"]
+    assert real.preview().diagnostics == ()
+
+
+def test_a_deleted_configuration_and_an_edited_port_are_put_back(
+    real: Simulation, cluster: Cluster
+) -> None:
+    before = as_objects(as_object(cluster.get(SERVICE)["spec"])["ports"])
+    config = f"{GADGET}/configmaps/pyroscope-config"
+    data = cluster.get(config)["data"]
+    cluster.delete(config)
+    cluster.patch(SERVICE, {"spec": {"ports": [{**before[0], "port": 4041}]}})
+    assert real.up().ops() == {REPAIR: "update"}
+    assert cluster.get(config)["data"] == data
+    assert as_objects(as_object(cluster.get(SERVICE)["spec"])["ports"]) == before
+    assert real.up().ops() == {}
+
+
+def test_the_next_change_of_a_value_puts_everything_back_as_well(
+    real: Simulation, cluster: Cluster
+) -> None:
+    by_hand = {f"{PREFIX}pls-visibility": "11111111-1111-4111-8111-111111111111"}
+    cluster.patch(SERVICE, {"metadata": {"annotations": by_hand}})
+    real.stack_file("dev", {"pyroscope.imageTag": "1.15.0"})
+    assert real.up().ops() == {**IN_PLACE, REPAIR: "update"}
+    assert cluster.annotations()[f"{PREFIX}pls-visibility"] == "*"
 
 
 @pytest.mark.handles("kubeconfig-rotates")

@@ -40,7 +40,7 @@ def cut_off(azure: Azure, cluster: Kubernetes, *, upgrade: bool) -> None:
 
 
 def pending(operations: Operations) -> InsideFacts:
-    return survey(operations, look_for_pending_release=True).inside
+    return survey(operations, look_at_release=True).inside
 
 
 def recovery(*records: ReleaseRecord) -> RecoveryRequest:

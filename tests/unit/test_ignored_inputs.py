@@ -55,6 +55,8 @@ NEVER_CHANGED = {
     "another of the triggers runs it",
     "components/release_recovery.py: stdin": "a refresh does not read a command, and it runs for "
     "other records only",
+    "components/release_repair.py: stdin": "a refresh does not read a command, and it runs for "
+    "other objects only",
     "components/inspektor_gadget.py: metadata.labels": "a namespace is never updated",
     "components/inspektor_gadget.py: metadata.annotations": "a namespace is never updated",
 }

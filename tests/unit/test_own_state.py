@@ -7,9 +7,11 @@ import pytest
 from components.pyroscope_disk import DiskArgs
 from contract.azure import cluster_id
 from contract.json import Document
+from contract.messages.release import DriftedObject
 from contract.messages.survey import InsideFacts, Presence, ReleaseRecord, Survey
 from infra.deployed import EVERYTHING, Deployed
 from infra.disk import planned_disk
+from infra.drift import said_of_drift
 from infra.faults import ConfigurationError
 from infra.interrupted import records_in_the_way
 from infra.names import names_for
@@ -182,3 +184,86 @@ def test_afterwards_it_stays_as_it_is_and_a_stack_that_never_was_cut_off_has_non
     assert later.ignore_changes == {"stdin"}
     others = run(sections("dev"), of(GUARD, RELEASE)).resources
     assert RECOVERY not in {one.name for one in others}
+
+
+# --- what was changed by hand of the release's objects ------------------------------------------
+
+REPAIR = "pyroscope-release-repair"
+STATEFUL_SET = "/apis/apps/v1/namespaces/gadget/statefulsets/pyroscope"
+SERVICE = "/api/v1/namespaces/gadget/services/pyroscope"
+
+
+def changed(
+    *objects: DriftedObject, problem: str = "", made: tuple[str, ...] = (GUARD, RELEASE)
+) -> answers.Azure:
+    inside = InsideFacts(presence=Presence.NOT_ASKED, drifted=objects, drift_problem=problem)
+    azure = answers.Azure(answers.EXISTING.model_copy(update={"inside": inside}))
+    azure.deployed = [f"urn:pulumi:dev::gpuobs::command:local:Command::{name}" for name in made]
+    return azure
+
+
+def drifted(path: str, *fields: str, restarts: bool = False) -> DriftedObject:
+    kind = "StatefulSet" if path == STATEFUL_SET else "Service"
+    return DriftedObject(
+        path=path, name=f"{kind} gadget/pyroscope", seen="7", fields=fields, restarts=restarts
+    )
+
+
+def test_a_changed_object_is_put_back_by_a_command_after_the_release_and_before_the_link(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    found = drifted(SERVICE, "metadata.annotations.example")
+    recorded = run(sections("dev"), changed(found))
+    assert "Service gadget/pyroscope was changed by hand: metadata.annotations.example." in (
+        caplog.text
+    )
+    assert "the server is not restarted for it" in caplog.text
+    repair = recorded.named(REPAIR)
+    assert repair.inputs["create"] == repair.inputs["update"] == "sh operations/run repair-release"
+    assert json.loads(repair.inputs["stdin"])["objects"] == [
+        json.loads(found.model_dump_json(by_alias=True))
+    ]
+    assert repair.ignore_changes == set()
+    assert RELEASE in repair.depends_on
+    assert REPAIR in recorded.named("pyroscope-private-link-ready").depends_on
+
+
+def test_once_put_back_it_stays_as_it_is_and_an_untouched_stack_has_none() -> None:
+    later = run(sections("dev"), changed(made=(GUARD, RELEASE, REPAIR))).named(REPAIR)
+    assert later.ignore_changes == {"stdin"}
+    others = run(sections("dev"), changed()).resources
+    assert REPAIR not in {one.name for one in others}
+
+
+@pytest.mark.parametrize(
+    ("storage", "lost"),
+    [
+        ({}, "the profiles in its pod are lost, as there is no disk"),
+        ({"disk": {}}, "it writes its profiles to the disk first"),
+    ],
+)
+def test_where_putting_it_back_restarts_the_server_it_is_said_what_is_lost(
+    storage: dict[str, object], lost: str
+) -> None:
+    found = drifted(STATEFUL_SET, "spec.template.spec.dnsPolicy", restarts=True)
+    (said,) = said_of_drift(
+        InsideFacts(presence=Presence.NOT_ASKED, drifted=(found,)),
+        StorageSettings.model_validate(storage),
+    )
+    assert said.endswith(f"which restarts the server: {lost}.")
+
+
+def test_what_was_deleted_is_said_with_what_went_along() -> None:
+    (said,) = said_of_drift(
+        InsideFacts(presence=Presence.NOT_ASKED, drifted=(drifted(SERVICE),)), StorageSettings()
+    )
+    assert "was deleted by hand" in said
+    assert "its Private Link Service and Grafana's connection" in said
+
+
+def test_what_could_not_be_seen_is_said_and_nothing_is_put_back(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recorded = run(sections("dev"), changed(problem="the API server answers 403"))
+    assert "could not be seen, and nothing is put back: the API server answers 403" in caplog.text
+    assert REPAIR not in {one.name for one in recorded.resources}

@@ -1,0 +1,47 @@
+"""What is said of the release's objects that somebody has changed by hand."""
+
+from collections.abc import Iterator
+
+from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
+from contract.messages.release import DriftedObject
+from contract.messages.survey import InsideFacts
+from infra.settings import StorageSettings
+
+_SERVICE = f"/api/v1/namespaces/{NAMESPACE}/services/{PYROSCOPE_SERVICE}"
+
+
+def said_of_drift(inside: InsideFacts, storage: StorageSettings) -> Iterator[str]:
+    """A sentence for each object: what differs, what ``up`` does, and what is lost by it."""
+    on_disk = storage.planned_disk is not None
+    for one in inside.drifted:
+        yield f"{_what(one)} {_remedy(one, on_disk=on_disk)}"
+    if inside.drift_problem:
+        yield (
+            f"Whether somebody has changed the objects of the release {PYROSCOPE_SERVICE} could "
+            f"not be seen, and nothing is put back: {inside.drift_problem}"
+        )
+
+
+def _what(one: DriftedObject) -> str:
+    if not one.fields:
+        return f"{one.name} was deleted by hand."
+    further = f" and {one.further} more" if one.further else ""
+    return f"{one.name} was changed by hand: {', '.join(one.fields)}{further}."
+
+
+def _remedy(one: DriftedObject, *, on_disk: bool) -> str:
+    if one.path == _SERVICE and not one.fields:
+        return (
+            "`pulumi up` makes it again; with it went its Private Link Service and Grafana's "
+            "connection, which are made again too."
+        )
+    if not one.fields:
+        return "`pulumi up` makes it again."
+    if not one.restarts:
+        return "`pulumi up` puts it back; the server is not restarted for it."
+    lost = (
+        "it writes its profiles to the disk first"
+        if on_disk
+        else "the profiles in its pod are lost, as there is no disk"
+    )
+    return f"`pulumi up` puts it back, which restarts the server: {lost}."
