@@ -82,9 +82,8 @@ class Pyroscope(pulumi.ComponentResource):
     def __init__(
         self, name: str, args: PyroscopeArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
-        super().__init__(
-            self.TYPE, name, component_inputs(args, leave_out={"recovery", "repair"}), opts
-        )
+        inputs = component_inputs(args, leave_out={"recovery", "repair"})
+        super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
         guard = None
         if args.private_link is not None:

@@ -504,10 +504,10 @@ def wanted_dashboard(stack: Stack) -> Dashboard:
         settings.dashboard,
         uid=uid,
         # Distinct on a shared Grafana, which refuses a second one of a title in a folder.
-        title=f"GPU memory of {stack.cluster_name} ({stack.name})",
+        title=f"GPU memory of {stack.cluster_name} ({stack.known_as.stack})",
         pyroscope_uid=stack.pyroscope_source.uid,
         prometheus_uid=metrics.uid if metrics else None,
-        owner_text=f"Managed by the Pulumi stack {stack.project}/{stack.name}.",
+        owner_text=f"Managed by the Pulumi stack {stack.known_as.project}/{stack.known_as.stack}.",
     )
     folder = None
     if settings.folder is not None:

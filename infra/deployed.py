@@ -17,6 +17,7 @@ from contract.json import Document, as_object
 class Own(StrEnum):
     """Resources of the program that stand for something which others may have made as well."""
 
+    CLUSTER_LEFTOVERS = "cluster-leftovers"
     NAMESPACE = "inspektor-gadget-namespace"
     EXTENSION = "inspektor-gadget-extension"
     GPU_POOL = "gpu-pool-pool"

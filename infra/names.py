@@ -9,10 +9,18 @@ may set any of them; this module only says what they are where it does not.
 import hashlib
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from contract.messages.private_link import REQUEST_MARK
 
 _DIGEST_CHARACTERS = 8
+
+
+class StackName(NamedTuple):
+    """What names and marks are made from."""
+
+    project: str
+    stack: str
 
 
 @dataclass(frozen=True, kw_only=True)

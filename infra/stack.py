@@ -37,7 +37,7 @@ from infra.identity import identity_faults
 from infra.interrupted import records_in_the_way, said_of
 from infra.local_chart import LocalChart, local_chart
 from infra.lookups import Operations, survey
-from infra.names import Names, names_for
+from infra.names import Names, StackName, names_for
 from infra.preflight import (
     ClientConfig,
     Existing,
@@ -48,6 +48,7 @@ from infra.preflight import (
 )
 from infra.preflight.cloud import CONFIGURATION, check_cloud
 from infra.preflight.request import own_resource_group
+from infra.renamed import known_as, renamed
 from infra.settings import Settings, load, sections_of, with_current_spellings
 from infra.settings.project_file import PROJECT_FILE, lost_settings
 from infra.storage_change import link_change, storage_change
@@ -64,8 +65,9 @@ NODE_RESOURCE_GROUP_CHARACTERS = 80
 class Stack:
     """One stack, read and checked."""
 
-    project: str
     name: str
+    known_as: StackName
+    """What names and marks are made from: the stack's own name, or one that it had before."""
     settings: Settings
     names: Names
     existing: Existing
@@ -214,7 +216,7 @@ class Stack:
     @property
     def owner(self) -> OwnerArgs:
         """Whose the objects on a shared Grafana are."""
-        return OwnerArgs(cluster_id=self.cluster_id, project=self.project, stack=self.name)
+        return _owner(self.cluster_id, self.known_as)
 
     @property
     def agents_url(self) -> str:
@@ -256,12 +258,7 @@ def load_stack(operations: Operations) -> Stack:
     configured = {key: provider.get(key) or "" for key in CONFIGURATION}
     check_cloud(os.environ, configured, cloud_in_use(os.environ))
     project, name = pulumi.get_project(), pulumi.get_stack()
-    written = sections_of(pulumi.runtime.config.CONFIG.get(), project)
-    sections, former = with_current_spellings(written)
-    for note in (*former, *lost_settings(_project_file(), sections)):
-        pulumi.log.warn(note)
-    secret = [key for key in sections if pulumi.runtime.is_config_secret(f"{project}:{key}")]
-    settings = load(sections, secret)
+    settings = _settings(project)
     # A fault, too, but of the whole program's: without one identity nothing else is worth asking.
     if unknown := [*identity_faults(pulumi.runtime.config.CONFIG.get(), os.environ, name)]:
         raise ConfigurationError(unknown)
@@ -269,23 +266,23 @@ def load_stack(operations: Operations) -> Stack:
     subscription = settings.azure.subscription_id
     azure = azure_native.Provider("azure", subscription_id=subscription) if subscription else None
     client = _client_config(azure)
-    names = names_for(project, name, client.subscription_id)
-    own = deployed()
+    known, own = known_as(project, name, settings.azure.named_after), deployed()
+    if unknown := [*renamed(own, known, project, name)]:
+        raise ConfigurationError(unknown)
+    names = names_for(*known, client.subscription_id)
     request = survey_request(settings, names, client, deployed=own)
-    owner = OwnerArgs(cluster_id=request.cluster_id or "", project=project, stack=name).mark()
+    owner = _owner(request.cluster_id or "", known).mark()
     on_grafana = wanted_on_grafana(settings, names, owner)
     request = request.model_copy(update={"on_grafana": on_grafana})
     preview = pulumi.runtime.is_dry_run()
-    found = survey(operations, request)
-    if not preview:
-        found = _at_rest(operations, request, found)
+    found = _surveyed(operations, request, preview=preview)
     existing = evaluate(settings, found, request, own, preview=preview)
     in_the_way = records_in_the_way(found, request, own)
     drift = said_of_drift(found.inside, settings.pyroscope.storage)
     _warn(existing.warnings, said_of(in_the_way), drift, _replaced(settings, own))
     stack = Stack(
-        project=project,
         name=name,
+        known_as=known,
         settings=settings,
         names=names,
         existing=existing,
@@ -311,6 +308,18 @@ def _replaced(settings: Settings, own: Deployed) -> Iterator[str]:
     moved = storage_change(storage, own)
     relinked = link_change(wanted=settings.makes_private_link, storage=storage, deployed=own)
     yield from filter(None, (moved, relinked))
+
+
+def _settings(project: str) -> Settings:
+    written = sections_of(pulumi.runtime.config.CONFIG.get(), project)
+    sections, former = with_current_spellings(written)
+    _warn(former, lost_settings(_project_file(), sections))
+    secret = [key for key in sections if pulumi.runtime.is_config_secret(f"{project}:{key}")]
+    return load(sections, secret)
+
+
+def _owner(cluster_id: str, known: StackName) -> OwnerArgs:
+    return OwnerArgs(cluster_id=cluster_id, project=known.project, stack=known.stack)
 
 
 def _warn(*said: Iterable[str]) -> None:
@@ -350,8 +359,11 @@ def _providers_elsewhere(settings: Settings, own: str) -> dict[str, azure_native
     }
 
 
-def _at_rest(operations: Operations, request: SurveyRequest, found: Survey) -> Survey:
-    """What is found once no operation is in progress that would refuse this stack's changes."""
+def _surveyed(operations: Operations, request: SurveyRequest, *, preview: bool) -> Survey:
+    """What is found; for an update, once no operation is in progress that would refuse it."""
+    found = survey(operations, request)
+    if preview:
+        return found
     for waited in range(0, LONGEST_OPERATION_SECONDS, WAIT_SECONDS):
         occupied = operation_in_progress(found)
         if not occupied:

@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Final, cast
 
@@ -21,6 +20,7 @@ from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.json import Document, as_object, is_list, is_object
 from contract.messages.release import DriftedObject, RepairedRelease, RepairRequest
 from operations.clock import GIVE_UP_AFTER, say
+from operations.comparison import changes, holds
 from operations.errors import ExitCode, OperationError
 from operations.kubernetes import Kubernetes
 from operations.namespace import RELEASE_NAME, RELEASE_NAMESPACE
@@ -42,11 +42,6 @@ _PATHS: Final[Mapping[tuple[str, str], str]] = {
 """What is looked at: the kinds of the public chart. Secrets are not read."""
 _OF_THE_SERVER: Final = frozenset({"managedFields", "resourceVersion", "generation"})
 """What of ``metadata`` changes with every change."""
-_UNITS: Final = {
-    **{unit: Decimal(1024) ** n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)},
-    **{unit: Decimal(1000) ** n for n, unit in enumerate(("k", "M", "G", "T", "P", "E"), 1)},
-    "m": Decimal("0.001"),
-}
 _SHOWN: Final = 5
 """Fields of an object that are named."""
 _THREADS: Final = 4
@@ -133,11 +128,11 @@ def _put_back(api: Kubernetes, manifest: Iterable[_Rendered], paths: set[str]) -
 
 def _differing(api: Kubernetes, rendered: _Rendered, found: Document) -> list[str]:
     """The fields that the API server would change to have ``found`` as it was rendered."""
-    if _holds(found.fields, rendered.manifest):
+    if holds(found.fields, rendered.manifest):
         return []
     action = f"compare {rendered.name} with what Helm rendered"
     wanted = api.merge(rendered.path, rendered.manifest, action, dry_run=True)
-    return sorted(_changes(_comparable(found), _comparable(wanted)))
+    return sorted(changes(_comparable(found), _comparable(wanted)))
 
 
 def _comparable(one: Document) -> Mapping[str, object]:
@@ -150,45 +145,6 @@ def _comparable(one: Document) -> Mapping[str, object]:
         **{key: value for key, value in one.fields.items() if key != "status"},
         "metadata": metadata,
     }
-
-
-def _holds(found: object, wanted: object) -> bool:
-    """Whether ``found`` surely has all of ``wanted``; where it may not, the API server is asked."""
-    if is_object(wanted):
-        here = as_object(found)
-        return all(_holds(here.get(key), value) for key, value in wanted.items())
-    if is_list(wanted):
-        here_too = found if is_list(found) else []
-        return len(here_too) == len(wanted) and all(map(_holds, here_too, wanted))
-    # What is empty is not kept.
-    return found == wanted or (not wanted and not found) or _same_quantity(found, wanted)
-
-
-def _same_quantity(one: object, other: object) -> bool:
-    quantity = _quantity(one)
-    return quantity is not None and quantity == _quantity(other)
-
-
-def _quantity(value: object) -> Decimal | None:
-    """A Kubernetes quantity (``500m``, ``1Gi``) as a number."""
-    text = str(value)
-    unit = next((one for one in _UNITS if text.endswith(one)), "")
-    try:
-        return Decimal(text.removesuffix(unit)) * _UNITS.get(unit, 1)
-    except InvalidOperation:
-        return None
-
-
-def _changes(before: object, after: object, at: str = "") -> Iterator[str]:
-    """Where the two differ, as ``spec.ports[0].port``."""
-    if is_object(before) and is_object(after):
-        for key in before.keys() | after.keys():
-            yield from _changes(before.get(key), after.get(key), f"{at}.{key}" if at else key)
-    elif is_list(before) and is_list(after) and len(before) == len(after):
-        for index, (one, other) in enumerate(zip(before, after, strict=True)):
-            yield from _changes(one, other, f"{at}[{index}]")
-    elif before != after:
-        yield at
 
 
 def _rendered(manifest: str) -> Iterator[_Rendered]:

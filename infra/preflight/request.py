@@ -74,7 +74,7 @@ def survey_request(
         private_link_subnet=link.subnet,
         look_inside=any(own not in deployed for own in _made_in_the_cluster(settings)),
         stack_mark=names.request_message,
-        look_at_release=Own.RELEASE_GUARD in deployed,
+        look_at_release=Own.RELEASE_GUARD in deployed or Own.RELEASE in deployed,
         admin=cluster.credentials is ClusterCredentials.ADMIN,
         only_own_link="" if link.name else names.private_link,
         action_group_ids=tuple(settings.alerts.action_groups),

@@ -6,7 +6,12 @@ from typing import Annotated
 from pydantic import Field
 
 from infra.settings.section import AsWritten, RuleViolation, Section
-from infra.settings.types import Location, ResourceGroupName, SubscriptionId
+from infra.settings.types import (
+    Location,
+    ResourceGroupName,
+    StackReference,
+    SubscriptionId,
+)
 
 MAXIMUM_TAGS = 50
 MAXIMUM_TAG_NAME = 512
@@ -28,6 +33,9 @@ class AzureSettings(Section):
 
     subscription_id: SubscriptionId | None = None
     """The subscription; default: the one the Azure credentials are set to."""
+    named_after: StackReference | None = None
+    """What default names and the owner's mark are made from: the name that the stack had before
+    `pulumi stack rename`, or `project/stack`; left out: the stack's own. Keeps what is deployed."""
     location: Location | None = None
     """Region of what the stack creates; default: the cluster's, or the resource group's."""
     tags: Mapping[str, Annotated[str, AsWritten()]] = Field(default_factory=dict)

@@ -51,6 +51,15 @@ ResourceGroupName = Annotated[
         fix="write the group's name, not its resource id",
     ),
 ]
+StackReference = Annotated[
+    str,
+    Text(
+        pattern=r"([-\w.]{1,100}/)?[-\w.]{1,100}",
+        rule="a stack's name, or `project/stack`",
+        why="Pulumi gives no stack another name.",
+        fix="write the name that the stack had when it was deployed",
+    ),
+]
 SubnetId = Annotated[
     str,
     Text(

@@ -426,6 +426,13 @@ CHOSEN: Mapping[str, Shown] = {
 """Chosen at once for a new stack on what exists already."""
 
 MADE: Mapping[str, Shown] = {
+    "azure.namedAfter": Shown(
+        "former",
+        lambda world: any(
+            name.startswith("dcr-former-") for name in world.resources("dataCollectionRules")
+        ),
+        as_=True,
+    ),
     "cluster.create.name": Shown(
         "aks-made", lambda world: "aks-made" in world.resources("managedClusters"), as_=True
     ),
