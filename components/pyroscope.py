@@ -22,7 +22,7 @@ from components.options import FAILED_BEFORE, deleted_with
 from components.private_link import PrivateLinkArgs
 from components.private_link_operations import known_with
 from components.pyroscope_disk import DiskArgs, grow_claim
-from components.pyroscope_storage import KeepingArgs, watch_start
+from components.pyroscope_storage import KeepingArgs, release_timeout, watch_start
 from components.release_recovery import RecoveryArgs, recovery
 from components.release_repair import RepairArgs, repair
 from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
@@ -30,11 +30,6 @@ from contract.images import SERVER
 
 RELEASE_NAME = PYROSCOPE_SERVICE
 """The chart gives its Service the name of the release."""
-RELEASE_TIMEOUT_SECONDS = 900
-"""Image, disk, load balancer, Private Link Service: Helm's 300 s are too short for a new node."""
-BLOB_TIMEOUT_SECONDS = 1800
-"""With Blob: a new role takes up to 10 minutes to reach Storage (Azure RBAC's documentation); until
-then the server stops at its start, and Kubernetes waits up to 5 before it starts it again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,10 +148,9 @@ def _release(
         values=values,
         # Before 4.30 the provider leaves nulls out unless it is told not to.
         allow_null_values=pyroscope_values.holds_null(values) or None,
-        timeout=BLOB_TIMEOUT_SECONDS if args.keeping.blob else RELEASE_TIMEOUT_SECONDS,
-        # Helm waits for the pod and for the load balancer's address; without, nobody would say what
-        # is wrong with them. Not atomic: a failed release stays to be looked at until the next
-        # `up`.
+        timeout=release_timeout(args.keeping),
+        # Helm waits for pod and address; else nobody would say what is wrong with them. Not atomic:
+        # a failed release stays to be looked at until the next `up`.
         skip_await=False,
         atomic=False,
         opts=pulumi.ResourceOptions(

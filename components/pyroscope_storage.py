@@ -19,6 +19,11 @@ DATA_DIRECTORY = "/data"
 """The chart's volume, writable for the server's user."""
 CLIENT_ID_ANNOTATION = "azure.workload.identity/client-id"
 USE_LABEL = "azure.workload.identity/use"
+RELEASE_TIMEOUT_SECONDS = 900
+"""Image, disk, load balancer, Private Link Service: Helm's 300 s are too short for a new node."""
+BLOB_TIMEOUT_SECONDS = 1800
+"""With Blob: a new role takes up to 10 minutes to reach Storage (Azure RBAC's documentation); until
+then the server stops at its start, and Kubernetes waits up to 5 before it starts it again."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,3 +121,8 @@ def _bucket(blob: BlobArgs | None) -> dict[str, object]:
         "backend": "azure",
         "azure": {"account_name": blob.account_name, "container_name": blob.container_name},
     }
+
+
+def release_timeout(keeping: KeepingArgs) -> int:
+    """Seconds for which Helm waits for the server to be ready."""
+    return BLOB_TIMEOUT_SECONDS if keeping.blob else RELEASE_TIMEOUT_SECONDS
