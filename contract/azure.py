@@ -178,6 +178,12 @@ def private_link_service_id(subscription_id: str, resource_group: str, name: str
     return resource_id(subscription_id, resource_group, PRIVATE_LINK_SERVICE, name)
 
 
+def storage_names_path(subscription_id: str) -> str:
+    """Where a POST asks whether a storage account can have a name, unique in all of Azure."""
+    namespace = STORAGE_ACCOUNT.partition("/")[0]
+    return f"/subscriptions/{subscription_id}/providers/{namespace}/checkNameAvailability"
+
+
 def storage_account_id(subscription_id: str, resource_group: str, name: str) -> str:
     """Id of a storage account."""
     return resource_id(subscription_id, resource_group, STORAGE_ACCOUNT, name)

@@ -177,13 +177,14 @@ class Azure:
         role_scope: str,
         role: str,
         query: Mapping[str, str] | None = None,
+        body: Mapping[str, object] | None = None,
     ) -> Document:
-        """What a POST to ``path`` answers at once; ``query`` holds further parameters.
+        """What a POST of ``body`` to ``path`` answers at once; ``query``: further parameters.
 
         ``action``, ``role_scope`` and ``role`` are for errors: see :meth:`get`.
         """
         parameters = {"api-version": api_version, **(query or {})}
-        request = HttpRequest("POST", self.arm_url + path, params=parameters)
+        request = HttpRequest("POST", self.arm_url + path, params=parameters, json=body)
         return _understood(self._send(request, action, role_scope, role), action)
 
     def post(self, path: str, api_version: str, action: str, *, role_scope: str, role: str) -> str:

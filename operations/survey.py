@@ -653,9 +653,27 @@ class _Surveyor:
     def _storage_facts(self) -> Callable[[], dict[str, object]]:
         """Begin to look for Blob Storage; the field of a survey that it answers."""
         request = self._request
-        looked_for = partial(storage_survey.storage, self._get, request.storage_container)
+        looked_for = partial(
+            storage_survey.storage,
+            self._get,
+            self._refusal_of_name if request.makes_storage else lambda _: "",
+            request.storage_container,
+        )
         found = self._start(looked_for, request.storage_account_id)
         return lambda: {"storage": _result(found, StorageFacts(presence=Presence.NOT_ASKED))}
+
+    def _refusal_of_name(self, account: azure.ResourceId) -> str:
+        """Why a new storage account cannot have this name, which is unique in all of Azure."""
+        scope = f"/subscriptions/{account.subscription}"
+        found = self._session.azure.ask(
+            azure.storage_names_path(account.subscription),
+            azure.STORAGE_API,
+            f"ask whether the name {account.name} is free",
+            role_scope=scope,
+            role="Reader",
+            body={"name": account.name, "type": azure.STORAGE_ACCOUNT},
+        )
+        return found.text("message") if found.value("nameAvailable") is False else ""
 
     def _assigned(self, scope: str) -> tuple[RoleFacts, ...]:
         """The roles that are assigned at ``scope`` itself; none where they cannot be read."""

@@ -123,6 +123,8 @@ class SurveyRequest(Message):
     """Storage account of the profiles, also where this stack makes it."""
     storage_container: str = ""
     """The container in it."""
+    makes_storage: bool = False
+    """Whether this stack makes the account where it is not there."""
     storage_mark: str = ""
     """What the stack's own account is marked with."""
     own_grafana: WantedOwnGrafana | None = None
@@ -460,6 +462,9 @@ class StorageFacts(Message):
     open: bool = True
     """Whether its firewall lets every network in."""
     container: Presence = Presence.NOT_ASKED
+    name_refused: str = ""
+    """Why an account that is not there cannot have its name, in Azure's words; empty: it can, or
+    that could not be asked."""
 
 
 class Survey(Message):

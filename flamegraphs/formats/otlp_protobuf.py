@@ -227,7 +227,7 @@ def _tables(found: _Messages, layout: _Layout, first: int = 0) -> Tables:
 
 def _stacked(profiles: Sequence[_Profile], dictionary: _Messages) -> Iterator[Measured]:
     tables = _tables(dictionary, _DICTIONARY, first=1)
-    stacked = dictionary.inside(7, "stack")
+    stacked = dictionary.inside(_STACKS, "stack")
     lists = stacked.lists(stacked.pieces({1: "numbers"})[1])
     stacks = Stacks(tables, lists, dictionary.budget)
     for one in profiles:

@@ -139,6 +139,7 @@ def _storage(settings: Settings, names: Names, subscription: str) -> dict[str, o
         "storage_account_id": _storage_account_id(settings, names, subscription),
         "storage_container": container_name(settings.pyroscope.storage),
         "storage_mark": names.request_message,
+        "makes_storage": settings.pyroscope.storage.makes_account,
     }
 
 

@@ -39,6 +39,13 @@ def check_storage(
         yield from check_presence(place, found.presence, found.detail, survey)
     elif found.presence is Presence.FOUND and not kept and Own.STORAGE_ACCOUNT not in deployed:
         yield _anothers(place, found)
+    elif found.name_refused:
+        yield place.fault(
+            rule=f"cannot be made under the name {place.name}",
+            why=f"Azure says of it: {found.name_refused.rstrip('.')}. Names of storage accounts "
+            "are unique in all of Azure.",
+            fix="write blob: { account: NAME } with another name",
+        )
     if not storage.makes_account or kept:
         yield from _as_it_is(place, found, request)
     if kept and storage.on_destroy is OnDestroy.DELETE:

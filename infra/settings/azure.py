@@ -15,6 +15,8 @@ from infra.settings.types import (
 
 MAXIMUM_TAGS = 50
 MAXIMUM_TAG_NAME = 512
+MAXIMUM_TAG_NAME_OF_STORAGE = 128
+"""Of a storage account ("Use tags to organize your Azure resources", limitations)."""
 MAXIMUM_TAG_VALUE = 256
 _FORBIDDEN_IN_TAG_NAMES = "<>%&\\?/"
 

@@ -7,7 +7,7 @@ from pydantic.alias_generators import to_camel
 from contract.choices import SYSTEM_POOL, OnDestroy
 from contract.compatibility import conflicts
 from infra.settings.alerts import AlertsSettings
-from infra.settings.azure import AzureSettings
+from infra.settings.azure import MAXIMUM_TAG_NAME_OF_STORAGE, MAXIMUM_TAGS, AzureSettings
 from infra.settings.cluster import ClusterSettings
 from infra.settings.gpu_pool import GpuPoolSettings
 from infra.settings.grafana import GrafanaSettings
@@ -48,6 +48,7 @@ class Settings(Section):
         yield from self._own_visibility()
         yield from self._alerts()
         yield from self._kept_account()
+        yield from self._account_tags()
         yield from self._private_link()
         yield from self._azure_sign_in()
 
@@ -201,6 +202,31 @@ class Settings(Section):
                 fix="name the workspace; for a Prometheus of your own leave the section out and "
                 "give it the file that `python -m gpuobs alerts --format prometheus` prints",
             )
+
+    def _account_tags(self) -> Iterable[RuleViolation]:
+        if not self.pyroscope.storage.makes_account:
+            return
+        tags = self.azure.tags
+        if len(tags) == MAXIMUM_TAGS:
+            yield RuleViolation(
+                fields=("azure.tags", "pyroscope.storage.blob"),
+                at="azure.tags",
+                rule=f"at most {MAXIMUM_TAGS - 1} tags, not {len(tags)}, with a storage account",
+                why="the account carries one more, by which the stack knows it again, and Azure "
+                f"refuses every resource with more than {MAXIMUM_TAGS}.",
+                fix="leave one out",
+            )
+        for name in tags:
+            if len(name) > MAXIMUM_TAG_NAME_OF_STORAGE:
+                yield RuleViolation(
+                    fields=("azure.tags", "pyroscope.storage.blob"),
+                    at="azure.tags",
+                    value=name,
+                    rule="a tag's name has at most "
+                    f"{MAXIMUM_TAG_NAME_OF_STORAGE} characters with a storage account",
+                    why="Azure refuses the account with it, and only the account.",
+                    fix="shorten the name",
+                )
 
     def _kept_account(self) -> Iterable[RuleViolation]:
         storage, group = self.pyroscope.storage, self.azure.resource_group

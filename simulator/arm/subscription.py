@@ -1,14 +1,16 @@
 """Calls that are about a subscription or a scope, not about one resource type.
 
 The subscriptions and their tenants, resource provider registration, the caller's permissions at a
-scope, Compute's quota usages and SKUs. A token is good for the subscriptions of its own directory;
-the setting ``subscriptions`` (:mod:`simulator.control`) puts some into others.
+scope, Compute's quota usages and SKUs, which names Storage has left. A token is good for the
+subscriptions of its own directory; the setting ``subscriptions`` (:mod:`simulator.control`) puts
+some into others.
 """
 
 from typing import Final
 
 from simulator.arm import compute, roles
 from simulator.arm.errors import ArmError, forbidden
+from simulator.arm.types import storage
 from simulator.http import Request, Response
 from simulator.identity import claims_of
 from simulator.values import JsonObject, as_object, as_text
@@ -28,6 +30,7 @@ NAMESPACES: Final = (
     "Microsoft.Resources",
     "Microsoft.Storage",
 )
+_READ_USAGES: Final = "Microsoft.Compute/locations/usages/read"
 HANDLER: Final = "arm:registration"
 REGISTRATION_SECONDS: Final = 60
 
@@ -66,13 +69,19 @@ def answer(world: World, request: Request, principal: str) -> Response | None:
         case ("providers", namespace, "register") if request.method == "POST":
             return _register(world, path[1], known_namespace(namespace), principal)
         case ("providers", "microsoft.compute", "locations", location, "usages"):
-            _check_read(world, principal, path[1])
+            _check(world, principal, path[1], _READ_USAGES)
             return Response(200, {"value": compute.usages(world, location)})
         case ("providers", "microsoft.compute", "skus"):
-            _check_read(world, principal, path[1])
+            _check(world, principal, path[1], _READ_USAGES)
             wanted = request.query.get("$filter", "location eq 'westeurope'")
             location = wanted.split("'")[1] if "'" in wanted else "westeurope"
             return Response(200, {"value": compute.skus(location.lower())})
+        case ("providers", "microsoft.storage", "checknameavailability") if (
+            request.method == "POST"
+        ):
+            action = "Microsoft.Storage/checknameavailability/read"
+            _check(world, principal, path[1], action)
+            return Response(200, storage.availability(world, request.json_object()))
         case _:
             return None
 
@@ -125,10 +134,10 @@ def _tenant(tenant: str) -> JsonObject:
     }
 
 
-def _check_read(world: World, principal: str, subscription: str) -> None:
+def _check(world: World, principal: str, subscription: str, action: str) -> None:
     scope = f"/subscriptions/{subscription}"
-    if not roles.may(world, principal, "Microsoft.Compute/locations/usages/read", scope):
-        raise forbidden(principal, "Microsoft.Compute/locations/usages/read", scope)
+    if not roles.may(world, principal, action, scope):
+        raise forbidden(principal, action, scope)
 
 
 def known_namespace(namespace: str) -> str:

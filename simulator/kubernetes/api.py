@@ -374,6 +374,8 @@ class KubernetesService:
             state.metadata(manifest).setdefault("deletionTimestamp", state.now())
             manifest["status"] = {"phase": "Terminating"}
         else:
+            if target.kind.kind == "Pod" and options.get("gracePeriodSeconds") == 0:
+                pods.kill(self._world, manifest)
             state.remove(objects, manifest)
         self._world.touch()
         return Response(200, clone_object(manifest))

@@ -34,6 +34,7 @@ REVISIONS: Final = {
 """The label that tells which template a pod was made from."""
 LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Of random names in Kubernetes (k8s.io/apimachinery, ``util/rand``): they spell no words."""
+_KILLED: Final = "killedPods"
 STATUS: Final = frozenset({"phase", "conditions", "containerStatuses", "startTime"})
 """What of a pod's status is written here; the API server adds to it."""
 
@@ -65,6 +66,20 @@ def control(world: World, cluster_id: str, objects: ClusterState) -> None:
     for pod in objects.of_kind("Pod"):
         if _owner(pod).get("kind") in OWNERS and state.key(pod) not in wanted:
             _remove(world, objects, pod)
+
+
+def kill(world: World, pod: JsonObject) -> None:
+    """Note that a pod ends without being asked to: what it would have done then is not done."""
+    _killed(world).append(as_text(dig(pod, "metadata", "uid")))
+
+
+def was_killed(world: World, uid: str) -> bool:
+    """Whether the pod that had this uid was killed."""
+    return uid in _killed(world)
+
+
+def _killed(world: World) -> list[object]:
+    return as_list(world.settings.setdefault(_KILLED, list[object]()))
 
 
 def _is_ending(objects: ClusterState, owner: JsonObject) -> bool:

@@ -15,6 +15,7 @@ from typing import Final
 IDLE: Final = 5.0
 CHECKS: Final = (5.0, 10.0, 15.0)
 """Minutes between two looks at the heads: 10, give or take half."""
+CHECK: Final = 10.0
 ROUND: Final = 5.0
 STEP: Final = 1 / 6
 """Minutes between two phases of looks and rounds that are tried."""
@@ -58,6 +59,21 @@ def loss(kind: Storage) -> Loss:
     on_disk = math.ceil(max(written for written, _ in _oldest(kind.block)))
     in_bucket = math.ceil(max(shipped for _, shipped in _oldest(kind.block)))
     return Loss(on_disk, in_bucket if kind.bucket else None, 0)
+
+
+def written_until(kind: Storage, started: float, killed: float) -> float:
+    """Up to when a server that is killed had written its samples; -infinity: it had nowhere to.
+
+    Instants are minutes of the Unix epoch. On its disk where it has one, else in its bucket. Blocks
+    begin at multiples of their span; looks and rounds count from the server's start, looks at their
+    mean of ten minutes. What there was before the start is not in its memory.
+    """
+    if not kind.disk and not kind.bucket:
+        return -math.inf
+    round_ = started + ROUND * math.floor((killed - started) / ROUND)
+    last = killed if kind.disk else round_
+    look = started + CHECK * math.floor((last - started) / CHECK)
+    return max(started, kind.block * math.floor((look - IDLE) / kind.block))
 
 
 def _oldest(block: float) -> Iterator[tuple[float, float]]:

@@ -2,8 +2,8 @@
 
 A controller of the world notes the real time at which profiles begin and cease to flow from a
 cluster to its Pyroscope, and metrics to an Azure Monitor workspace. Data exist for these intervals
-only; profiles also end with a server that keeps them in memory. The dates of stored data are real
-ones, like all dates in answers, so clients find them with their own clock.
+only; of profiles, what a server had not written is gone when its pod ends. The dates of stored data
+are real ones, like all dates in answers, so clients find them with their own clock.
 
 Kept as JSON in ``world.settings["recordings"]``: a list of intervals under each signal's key.
 """
@@ -18,6 +18,7 @@ from simulator import signals
 from simulator.kubernetes.pyroscope_server import is_pyroscope
 from simulator.prometheus.exporters import Node
 from simulator.pyroscope.buckets import Buckets
+from simulator.pyroscope.restarts import Restarts
 from simulator.values import (
     JsonObject,
     as_integer,
@@ -33,6 +34,8 @@ from simulator.world import World
 _STORED_UNDER = "recordings"
 _PROFILES = "profiles of "
 _METRICS = " to "
+_INSTANT = 0.001
+"""Seconds; times are whole milliseconds."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Recorder:
     def __init__(self, world: World) -> None:
         self._world = world
         self._buckets = Buckets(world)
+        self._restarts = Restarts(world)
 
     def watch(self) -> None:
         """Note what flows after every change of the world."""
@@ -82,6 +86,9 @@ class Recorder:
         flowing: dict[str, JsonObject] = {}
         answering: set[str] = set()
         for cluster_id in world.clusters:
+            self._shorten(
+                _profiles_key(cluster_id), self._restarts.kept_until(cluster_id, self._real_time())
+            )
             if signals.ready_pyroscope(world, cluster_id) is not None:
                 answering.add(_profiles_key(cluster_id))
                 self._take_up(cluster_id)
@@ -110,6 +117,21 @@ class Recorder:
         intervals = as_objects(self._stored().pop(key, None))
         if key.startswith(_PROFILES):
             self._buckets.leave(key.removeprefix(_PROFILES), intervals)
+
+    def _shorten(self, key: str, until: float) -> None:
+        """End what was recorded just before ``until``.
+
+        When the workloads started stays known: where all is lost, by an interval that ends before
+        it begins.
+        """
+        intervals = as_objects(self._stored().get(key))
+        if not intervals or until == math.inf:
+            return
+        self._follow(key, None)
+        kept = [one for one in intervals if as_number(one["start"]) < until] or intervals[:1]
+        last = kept[-1]
+        last["end"] = max(as_number(last["start"]), min(as_number(last["end"]), until)) - _INSTANT
+        self._stored()[key] = kept
 
     def _is_kept(self, key: str) -> bool:
         """Whether what was recorded still is somewhere though its server may be down."""

@@ -11,6 +11,7 @@ from contract.messages.survey import (
     LinkGroupFacts,
     OnGrafana,
     Presence,
+    StorageFacts,
     Survey,
     SurveyRequest,
     WantedOnGrafana,
@@ -907,3 +908,30 @@ def test_whether_an_action_group_tells_anybody_is_found(
     azure.arm("PUT", group, "2023-01-01", body)
     (found,) = survey(operations, action_group_ids=(group,)).action_groups
     assert (found.presence, found.enabled) == (Presence.FOUND, enabled)
+
+
+def _storage(operations: Operations, **changes: Any) -> StorageFacts:
+    account = f"{GROUP_ID}/providers/Microsoft.Storage/storageAccounts/profiles1"
+    asked = {"storage_account_id": account, "storage_container": "profiles", "makes_storage": True}
+    return survey(operations, **{**asked, **changes}).storage
+
+
+def test_whether_somebody_in_azure_has_the_accounts_name_is_asked_where_it_is_to_be_made(
+    azure: Azure, operations: Operations
+) -> None:
+    assert _storage(operations).name_refused == ""
+    azure.settings(takenNames=["profiles1"])
+    found = _storage(operations)
+    assert found.presence is Presence.ABSENT
+    assert "profiles1 is already taken" in found.name_refused
+    assert _storage(operations, makes_storage=False).name_refused == ""
+
+
+def test_a_caller_who_may_not_ask_for_a_name_is_not_stopped(
+    azure: Azure, operations: Operations
+) -> None:
+    body = {"error": {"code": "AuthorizationFailed", "message": "no"}}
+    azure.fault("POST", ".*/checkNameAvailability", {"status": 403, "body": body}, count=None)
+    assert _storage(operations) == StorageFacts(
+        presence=Presence.ABSENT, detail=_storage(operations).detail
+    )

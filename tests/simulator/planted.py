@@ -108,11 +108,20 @@ def serving(home: Path, world: World, *, faults: Sequence[JsonObject] = ()) -> G
 
 
 def age(home: Path, seconds: float) -> None:
-    """Move the begin of everything recorded in a stopped simulator's world into the past."""
+    """Move everything recorded in a stopped simulator's world into the past; what goes on begins
+    earlier."""
     file = home / "world.json"
     world = as_object(json.loads(file.read_text()))
-    for intervals in as_object(dig(world, "settings", "recordings")).values():
-        for interval in as_objects(intervals):
-            for key in ("origin", "start"):
-                interval[key] = as_number(interval[key]) - seconds
+    make_older(world, seconds)
     file.write_text(json.dumps(world))
+
+
+def make_older(world: JsonObject, seconds: float) -> None:
+    """The same for a world as the simulator keeps it (``GET /simulator/world``)."""
+    recorded = as_object(dig(world, "settings", "recordings")).values()
+    begun = [interval for intervals in recorded for interval in as_objects(intervals)]
+    begun += map(as_object, as_object(dig(world, "settings", "pyroscopePods")).values())
+    for one in begun:
+        for key in ("origin", "start", "since", "end"):
+            if one.get(key) is not None:
+                one[key] = as_number(one[key]) - seconds

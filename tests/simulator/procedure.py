@@ -95,12 +95,18 @@ class Procedure:
         }
         self._azure.arm("PUT", EXTENSION, "2023-05-01", {"properties": properties})
 
+    def end_pod(self, *, kill: bool) -> None:
+        """Pyroscope's pod ends, killed or in order, and the StatefulSet makes it anew."""
+        path = "/api/v1/namespaces/gadget/pods/pyroscope-0"
+        options: JsonObject = {"gracePeriodSeconds": 0} if kill else {}
+        self._kubernetes("DELETE", path, self._cluster_token(), options)
+
     def remove_agent(self) -> None:
         """Delete the extension."""
         self._azure.arm("DELETE", EXTENSION, "2023-05-01")
 
-    def install_pyroscope(self, version: str) -> None:
-        """The Helm release, whose Service makes the private link."""
+    def install_pyroscope(self, version: str, more: JsonObject | None = None) -> None:
+        """The Helm release, whose Service makes the private link; ``more`` of ``pyroscope:``."""
         annotations = {
             f"{ANNOTATION}load-balancer-internal": "true",
             f"{ANNOTATION}pls-create": "true",
@@ -111,6 +117,7 @@ class Procedure:
             "pyroscope": {
                 "image": {"repository": "grafana/pyroscope", "tag": version},
                 "service": {"type": "LoadBalancer", "port": 4040, "annotations": annotations},
+                **(more or {}),
             },
             "alloy": {"enabled": False},
             "minio": {"enabled": False},
@@ -219,6 +226,7 @@ def deployed(
     server: str = "1.15.0",
     link: str = APPROVED,
     metrics: bool = True,
+    pyroscope: JsonObject | None = None,
 ) -> Generator[Deployed]:
     """Run the procedure on a new simulator.
 
@@ -228,13 +236,14 @@ def deployed(
         server: tag of the Pyroscope image.
         link: how far the private link gets; one of the constants above.
         metrics: whether the cluster's metrics are collected.
+        pyroscope: further values under ``pyroscope:`` of the release.
     """
     with azure_client(home) as azure:
         steps = Procedure(azure)
         steps.add_gpu_pool()
         if agent:
             steps.install_agent(agent)
-        steps.install_pyroscope(server)
+        steps.install_pyroscope(server, pyroscope)
         steps.connect()
         if link != PENDING:
             steps.decide("Rejected" if link == REJECTED else "Approved")

@@ -61,6 +61,15 @@ def test_another_stacks_account_is_refused_and_named() -> None:
     assert "no stack of this program" in fault(survey(account()), blob(), deployed=())
 
 
+def test_a_name_that_somebody_in_azure_has_is_found_before_anything_is_made() -> None:
+    taken = StorageFacts(presence=Presence.ABSENT, name_refused="It is already taken.")
+    found = fault(survey(taken), blob(), deployed=())
+    assert "Azure says of it: It is already taken. Names" in found
+    assert "blob: { account: NAME }" in found
+    assert asked(blob()).makes_storage
+    assert not asked(blob(blob={"existing": THERE})).makes_storage
+
+
 def test_an_account_that_an_earlier_deployment_kept_is_used_again() -> None:
     found = evaluate(blob(), survey(account(mark=MARK)), asked(blob()), ())
     assert found.storage_kept

@@ -114,3 +114,20 @@ def test_an_account_that_stays_needs_a_group_that_stays() -> None:
     assert found({"blob": {"resourceGroup": "rg-profiles"}}) == set()
     assert found({"blob": {}, "onDestroy": "delete"}) == set()
     assert found(THERE) == set()
+
+
+@pytest.mark.parametrize(
+    ("tags", "rule"),
+    [
+        ({f"t{number}": "x" for number in range(50)}, "at most 49 tags, not 50"),
+        ({"n" * 129: "x"}, "at most 128 characters with a storage account"),
+    ],
+)
+def test_an_account_has_room_for_the_tag_by_which_its_stack_knows_it(
+    tags: dict[str, str], rule: str
+) -> None:
+    found = faults(azure={"tags": tags}, pyroscope={"storage": MADE})
+    assert set(found) == {"azure.tags"}
+    assert rule in found["azure.tags"].rule
+    for storage_settings in ({}, THERE):
+        settings(azure={"tags": tags}, pyroscope={"storage": storage_settings})

@@ -3,10 +3,12 @@
 From azure-rest-api-specs, ``Microsoft.Storage`` 2024-01-01 (``storage.json``, ``blob.json``): an
 account is made by a long-running PUT (202 with ``Location``; 200 where it is there), deleted at
 once; the Blob service is there with its account and only changed; names of accounts are unique in
-all of Azure. Keys and SAS are not handed out here: nobody may want one. The data in a container is
+all of Azure, and ``checkNameAvailability`` of the subscription says which are free. Keys and SAS
+are not handed out here: nobody may want one. The data in a container is
 :mod:`simulator.storage`'s.
 """
 
+import re
 from typing import Final
 
 from simulator.arm import schema
@@ -15,7 +17,7 @@ from simulator.arm.polling import STORAGE
 from simulator.arm.resource_type import AT_ONCE, Call, ResourceType
 from simulator.http import Response
 from simulator.values import JsonObject, as_object, as_text, dig, merge_patch, texts
-from simulator.world import Resource
+from simulator.world import Resource, World
 
 ACCOUNTS: Final = "Microsoft.Storage/storageAccounts"
 SERVICES: Final = f"{ACCOUNTS}/blobServices"
@@ -31,13 +33,46 @@ _DELETE_RETENTION: Final = schema.record(
     }
 )
 
+_NAME: Final = r"[a-z0-9]{3,24}"
+_RULE: Final = (
+    "Storage account name must be between 3 and 24 characters in length and use numbers and "
+    "lower-case letters only."
+)
+_TAKEN: Final = "The storage account named {} is already taken."
+
+
+def is_taken(world: World, name: str) -> bool:
+    """Whether somebody has a storage account of this name, here or elsewhere in Azure."""
+    taken = {item.name.lower() for item in world.of_type(ACCOUNTS)}
+    taken |= {item.lower() for item in texts(world.settings.get("takenNames"))}
+    return name.lower() in taken
+
+
+def availability(world: World, body: JsonObject) -> JsonObject:
+    """The answer of ``checkNameAvailability`` (``CheckNameAvailabilityResult``).
+
+    Raises:
+        ArmError: the body does not ask for a storage account.
+    """
+    name = as_text(body.get("name"))
+    if not name or body.get("type") != ACCOUNTS:
+        raise bad_request(f"The request wants a name, and {ACCOUNTS} as type.", "InvalidArgument")
+    if not re.fullmatch(_NAME, name):
+        reason = "AccountNameInvalid"
+        message = f"{name} is not a valid storage account name. " + _RULE
+    elif is_taken(world, name):
+        reason, message = "AlreadyExists", _TAKEN.format(name)
+    else:
+        return {"nameAvailable": True}
+    return {"nameAvailable": False, "reason": reason, "message": message}
+
 
 class StorageAccounts(ResourceType):
     """``Microsoft.Storage/storageAccounts``."""
 
     type = ACCOUNTS
     versions = VERSIONS
-    name_pattern = r"[a-z0-9]{3,24}"
+    name_pattern = _NAME
     name_refused = "AccountNameInvalid"
     long_running = STORAGE
     synchronous = frozenset({"DELETE"})
@@ -114,15 +149,8 @@ class StorageAccounts(ResourceType):
 
     def check(self, call: Call, new: Resource, old: Resource | None) -> None:
         """A name that nobody in Azure has."""
-        if old is not None:
-            return
-        taken = {item.name.lower() for item in self.world.of_type(self.type)}
-        taken |= {item.lower() for item in texts(self.world.settings.get("takenNames"))}
-        if call.id.name.lower() in taken:
-            raise conflict(
-                "StorageAccountAlreadyTaken",
-                f"The storage account named {call.id.name} is already taken.",
-            )
+        if old is None and is_taken(self.world, call.id.name):
+            raise conflict("StorageAccountAlreadyTaken", _TAKEN.format(call.id.name))
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """Endpoints, and a Blob service, at once."""

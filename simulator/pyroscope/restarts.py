@@ -1,0 +1,83 @@
+"""What a cluster's Pyroscope no longer has since its pod ended.
+
+A pod that is stopped in order writes and ships everything; one that is killed leaves what it had
+written before (:mod:`simulator.pyroscope.head`); one without disk and bucket leaves nothing. A pod
+is killed by a deletion with a grace period of 0 (``kubectl delete pod --force --grace-period=0``).
+The API server deletes a pod that no node runs in no other way, so on a real one, where all pods of
+the simulated controllers are such, every end counts as in order.
+
+Kept as JSON in ``world.settings["pyroscopePods"]``: the pod of each cluster, by the cluster's id.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from simulator.kubernetes import pods, pyroscope_server, state
+from simulator.pyroscope.head import Storage, written_until
+from simulator.values import JsonObject, as_number, as_object, as_objects, as_text, dig
+from simulator.world import World
+
+_STORED_UNDER: Final = "pyroscopePods"
+_UNITS: Final = {"h": 60.0, "m": 1.0, "s": 1 / 60}
+
+
+class Restarts:
+    """Watches the pods of a world's Pyroscope servers."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+
+    def kept_until(self, cluster_id: str, now: float) -> float:
+        """Up to when profiles are kept, in seconds of the Unix epoch; infinity: nothing is lost.
+
+        Asked anew it has nothing more to say of the same pod. ``now`` is in such seconds, too.
+        """
+        before = as_object(self._pods().get(cluster_id))
+        found = self._pod(cluster_id)
+        if found is not None and found.get("uid") == before.get("uid"):
+            return math.inf
+        if found is None:
+            self._pods().pop(cluster_id, None)
+        else:
+            self._pods()[cluster_id] = {**found, "since": now}
+        return self._left(before, now) if before else math.inf
+
+    def _left(self, pod: JsonObject, now: float) -> float:
+        storage = Storage(
+            "", pod.get("disk") is True, pod.get("bucket") is True, as_number(pod.get("block"))
+        )
+        if pods.was_killed(self._world, as_text(pod.get("uid"))):
+            return 60 * written_until(storage, as_number(pod.get("since")) / 60, now / 60)
+        return math.inf if storage.disk or storage.bucket else -math.inf
+
+    def _pod(self, cluster_id: str) -> JsonObject | None:
+        """The first pod of the cluster's Pyroscope, and what it writes to."""
+        for pod, server in self._servers(cluster_id):
+            objects = self._world.clusters[cluster_id]
+            config = pyroscope_server.config_of(objects, server)
+            volumes = as_objects(dig(pod, "spec", "volumes"))
+            return {
+                "uid": as_text(dig(pod, "metadata", "uid")),
+                "disk": any("persistentVolumeClaim" in volume for volume in volumes),
+                "bucket": dig(config, "storage", "backend") == "azure",
+                "block": _minutes(as_text(dig(config, "pyroscopedb", "max_block_duration"), "1h")),
+            }
+        return None
+
+    def _servers(self, cluster_id: str) -> Iterator[tuple[JsonObject, JsonObject]]:
+        objects = self._world.clusters[cluster_id]
+        for server in filter(pyroscope_server.is_pyroscope, objects.of_kind("StatefulSet")):
+            for pod in objects.of_kind("Pod", state.namespace_of(server)):
+                owners = as_objects(dig(pod, "metadata", "ownerReferences"))
+                if any(one.get("uid") == dig(server, "metadata", "uid") for one in owners):
+                    yield pod, server
+
+    def _pods(self) -> JsonObject:
+        return as_object(self._world.settings.setdefault(_STORED_UNDER, dict[str, object]()))
+
+
+def _minutes(duration: str) -> float:
+    """A duration as Go writes it."""
+    return sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"([\d.]+)([hms])", duration))
