@@ -47,7 +47,11 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first (`zstd -d`)"),
     (b"\xfd7zXZ\0", "compressed with xz; unpack it first (`xz -d`)"),
     (b"BZh", "compressed with bzip2; unpack it first (`bunzip2`)"),
-    (b"\x04\x22\x4d\x18", "compressed with lz4; unpack it first"),
+    (
+        b"\x04\x22\x4d\x18",
+        "compressed with lz4; unpack it first, or if memray recorded it, `memray transform csv "
+        "FILE` makes what is read",
+    ),
     (b"7z\xbc\xaf\x27\x1c", "a 7z archive; unpack it first"),
     (b"\x1f\x8b", "compressed with gzip twice; unpack it once (`gunzip`)"),
     (b"PAR1", "a Parquet table"),
@@ -65,6 +69,24 @@ _LEGACY = re.compile(
     rb"(?:heap|heapz|contention|mutex|goroutine|threadcreate|allocs)[ a-z_v0-9]*(?: profile)?: "
     rb"|--- (?:heap|contention|mutex|cpu)[a-z]* ?---?|# runtime\.MemStats"
 )
+_TEXTS = (
+    (
+        re.compile(rb"(?m)^#\s+(?:Overhead|Children\s+Self)\s+\S.*\n#\s*\.\.\."),
+        "perf's report, whose figures are rounded; `perf script` writes what is read",
+    ),
+    (
+        re.compile("\\A\\s*\N{STRAIGHT RULER} Total allocations:".encode()),
+        "memray's statistics, without stacks; `memray transform csv FILE` makes what is read",
+    ),
+    (
+        re.compile(
+            "\\A\\s*\N{BOX DRAWINGS HEAVY DOWN AND RIGHT}\N{BOX DRAWINGS HEAVY HORIZONTAL}".encode()
+        ),
+        "a table drawn for a terminal (memray's summary?)",
+    ),
+    (re.compile(rb"\A\s*\x1b\[\?\d+[hl]"), "what a program drew on a terminal's screen"),
+)
+"""What programs that measure write for people to read."""
 _PERF = re.compile(
     rb"\S.*?\s+\d+(?:/\d+)?(?:\s+\[\d+\])?\s+(?:\d+\.\d+:\s+)?(?:\d+\s+)?[\w\-:./]+:\S*\s*"
 )
@@ -84,12 +106,14 @@ def foreign(head: bytes) -> str | None:
     start = head.lstrip()
     if _MARKUP.match(start):
         if re.match(rb"<(!doctype html|html|head|body|script)", start, re.I):
+            if b"<title>memray" in head:
+                return "a page that memray made; `memray transform csv` makes what is read"
             sign_in = " (a sign-in page?)" if _SIGN_IN.search(head) else ""
             return f"a web page{sign_in}"
         return "an SVG picture" if b"<svg" in start[:500] else "an XML document"
     if _LEGACY.match(start):
         return "a profile in pprof's old text format; `go tool pprof -proto` makes what is read"
-    return None
+    return next((what for pattern, what in _TEXTS if pattern.search(head)), None)
 
 
 def format_of(head: bytes) -> Format | None:

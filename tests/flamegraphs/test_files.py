@@ -41,6 +41,22 @@ SIGN_IN = b"\n<!DOCTYPE html><html><head><title>Sign in to your account</title><
         (b"heap profile: 1: 2 [3: 4] @ heap/1048576\n", "pprof's old text format"),
         (b"goroutine profile: total 5\n1 @ 0x1 0x2\n", "pprof's old text format"),
         (bytes(5_000), "nothing but zero bytes"),
+        (b"\x04\x22\x4d\x18" + bytes(40), "compressed with lz4; unpack it first, or if memray"),
+        (b"<!DOCTYPE html><head><title>memray - table report", "a page that memray made"),
+        (
+            "\n\N{STRAIGHT RULER} Total allocations:\n\t196\n\n".encode(),
+            "memray's statistics, without stacks; `memray transform csv FILE`",
+        ),
+        (
+            "\n\n\u250f\u2501\u2501\u2533\u2501\n\u2503 Location".encode(),
+            "a table drawn for a terminal",
+        ),
+        (b"\n\x1b[?1049h\x1b[?25l\x1b[1;1H", "what a program drew on a terminal's screen"),
+        (
+            b"# Samples: 45  of event 'cpu-clock:pppH'\n#\n"
+            b"# Children      Self  Command  Symbol\n# ........  ....  ....\n#\n",
+            "perf's report, whose figures are rounded; `perf script` writes what is read",
+        ),
         (b'{"traceEvents": []}', "a trace of events"),
         (b'{"total_bytes_allocated": 5}', "memray's statistics, without stacks"),
         (b'[{"pod": "a"}]', "a list in JSON"),

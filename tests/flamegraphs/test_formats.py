@@ -91,7 +91,7 @@ def test_a_damaged_speedscope_file_is_refused_with_what_is_wrong(data: bytes, re
 # ---- memray ----
 
 
-@pytest.mark.parametrize("name", ["memray.csv", "memray.gprof2dot.json"])
+@pytest.mark.parametrize("name", ["memray.csv", "memray.gprof2dot.json", "memray.speedscope.json"])
 def test_memrays_exports_name_the_function_that_keeps_the_memory(name: str) -> None:
     profile = recorded(name)
     assert profile.unit == "bytes"
@@ -121,6 +121,14 @@ python3  4321/4322 [001]  9876.643210:     250000 cpu-clock:u:
 \t    7f3a1c2d4e5f [unknown] ([unknown])
 
 """
+
+
+def test_what_perf_recorded_adds_up_to_what_perf_counted() -> None:
+    found = hotspots(recorded("perf.script"))
+    # Its own report of the recording: 45 samples, an event count of 225000000, 15.56 % self.
+    assert (found.samples, found.total) == (45, 225_000_000)
+    own = {row.name: row.raw for row in found.rows}
+    assert f"{own['_PyObject_Malloc'] / found.total:.2%}" == "15.56%"
 
 
 def test_perf_script_is_read_by_symbol_file_and_address() -> None:
