@@ -203,6 +203,31 @@ def managed_endpoint_id(grafana_id: str, name: str) -> str:
     return f"{grafana_id}/{MANAGED_ENDPOINTS}/{name}"
 
 
+def subscription_of(arm_id: str) -> str:
+    """The subscription of an ARM id or scope; empty where it is in none."""
+    found = _SCOPE.match(arm_id)
+    return found[1] if found else ""
+
+
+def group_of(arm_id: str) -> str:
+    """The resource group of an ARM id or scope; empty where it is in none."""
+    found = _SCOPE.match(arm_id)
+    return (found[2] or "") if found else ""
+
+
+def name_of(arm_id: str) -> str:
+    """The last name of an ARM id: of the resource itself, not of what it is in."""
+    return arm_id.rstrip("/").rpartition("/")[2]
+
+
+def parent_of(arm_id: str) -> str:
+    """The id of what a child resource is in, e.g. of a subnet's network."""
+    return arm_id.rsplit("/", 2)[0]
+
+
+_SCOPE: Final = re.compile(r"/subscriptions/([^/]+)(?:/resourceGroups/([^/]+))?", re.IGNORECASE)
+
+
 @dataclass(frozen=True)
 class ResourceId:
     """An ARM id of a resource in a resource group, taken apart."""

@@ -9,6 +9,8 @@ needed.
 
 import shlex
 
+from contract.azure import group_of, name_of, subscription_of
+
 
 def line(*words: str) -> str:
     """The command of these words."""
@@ -17,14 +19,18 @@ def line(*words: str) -> str:
 
 def named(resource_id: str) -> tuple[str, ...]:
     """The options that name a resource to ``az``."""
-    _, _, subscription, _, group, *_, name = resource_id.split("/")
-    return ("--name", name, "--resource-group", group, "--subscription", subscription)
+    return ("--name", name_of(resource_id), *placed(resource_id))
+
+
+def placed(resource_id: str) -> tuple[str, ...]:
+    """The options that say to ``az`` where a resource is."""
+    group, subscription = group_of(resource_id), subscription_of(resource_id)
+    return ("--resource-group", group, "--subscription", subscription)
 
 
 def pools_of(cluster_id: str) -> tuple[str, ...]:
     """The options that name to ``az`` the cluster whose pools a command is about."""
-    _, *rest = named(cluster_id)
-    return ("--cluster-name", *rest)
+    return ("--cluster-name", name_of(cluster_id), *placed(cluster_id))
 
 
 def in_cluster(cluster_id: str, *words: str) -> str:
@@ -55,16 +61,8 @@ def delete_storage_account(account_id: str) -> str:
 
 def make_container(account_id: str, name: str) -> str:
     """The line that makes a blob container; it asks Resource Manager, not the account."""
-    _, _, subscription, _, group, *_, account = account_id.split("/")
-    place = (
-        "--storage-account",
-        account,
-        "--resource-group",
-        group,
-        "--subscription",
-        subscription,
-    )
-    return line("az", "storage", "container-rm", "create", "--name", name, *place)
+    account = ("--storage-account", name_of(account_id), *placed(account_id))
+    return line("az", "storage", "container-rm", "create", "--name", name, *account)
 
 
 def register_provider(namespace: str, subscription: str) -> str:

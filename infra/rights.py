@@ -303,7 +303,7 @@ def wanted_rights(
         On.GRAFANA: request.grafana_id or "",
         On.STORAGE: _storage_scope(settings, request.storage_account_id or ""),
         On.OWN_GROUP: group_id,
-        On.SUBSCRIPTION: "/".join(group_id.split("/")[:3]),
+        On.SUBSCRIPTION: f"/subscriptions/{azure.subscription_of(group_id)}",
     }
     return tuple(
         WantedRight(
@@ -320,7 +320,7 @@ def wanted_rights(
 def _storage_scope(settings: Settings, account_id: str) -> str:
     """The account, or the group that it is made in."""
     if settings.pyroscope.storage.makes_account:
-        return account_id.partition("/providers/")[0]
+        return azure.group_id(azure.subscription_of(account_id), azure.group_of(account_id))
     return account_id
 
 

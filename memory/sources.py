@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from contract.azure import name_of
 from flamegraphs.errors import NoSamplesError, TypeAbsentError, UsageError
 from flamegraphs.sources.pyroscope import Query, Server, fetch
 from flamegraphs.sources.selector import Filters
@@ -56,7 +57,7 @@ def _of_stack(options: argparse.Namespace, session: Session) -> Sources:
     outputs = stack_outputs.read(options.stack)
     endpoint = outputs.text("grafanaEndpoint")
     uid = outputs.document.text("dataSourceUids", "prometheus")
-    cluster = outputs.document.text("signalCheck", "clusterId").rstrip("/").rsplit("/", 1)[-1]
+    cluster = name_of(outputs.document.text("signalCheck", "clusterId"))
     variable = outputs.document.text("signalCheck", "tokenVariable") or None
     return Sources(
         metrics=GrafanaSource(session, endpoint, uid, variable) if uid else None,

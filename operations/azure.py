@@ -27,7 +27,15 @@ from azure.core.rest import HttpRequest, HttpResponse
 from azure.mgmt.core import ARMPipelineClient
 from azure.mgmt.core.policies import ARMChallengeAuthenticationPolicy
 
-from contract.azure import ARM_URL, LOCKED, NOT_REGISTERED, ResourceId, resource_id, scope_of
+from contract.azure import (
+    ARM_URL,
+    LOCKED,
+    NOT_REGISTERED,
+    ResourceId,
+    group_of,
+    resource_id,
+    scope_of,
+)
 from contract.json import Document, is_list
 from contract.lines import line
 from contract.messages.survey import Presence
@@ -373,7 +381,7 @@ def _refused(error: HttpResponseError, action: str, scope: str, role: str) -> Op
 
 
 def _without_lock(scope: str) -> str:
-    group = scope.split("/")[4] if scope.count("/") > 3 else ""
+    group = group_of(scope)
     listed = line("az", "lock", "list", "--resource-group", group, "--output", "table")
     return "no role helps against a lock: whoever set it takes it away for the time" + (
         f" ({listed} shows those of the group)" if group else ""

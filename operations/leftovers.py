@@ -6,6 +6,7 @@ stack's, or none.
 
 from collections.abc import Iterator
 
+from contract.agent import NAMESPACE
 from contract.json import Document
 from contract.lines import in_cluster
 from contract.messages.leftovers import (
@@ -105,17 +106,25 @@ def _remove(
         api.delete(one.path, f"remove {one.path}", uid=one.uid)
     for one in left:
         if _is_there(api, one):
-            kind, name = one.path.split("/")[-2:]
             raise OperationError(
                 ExitCode.BUSY,
                 f"{one.path} is still there",
                 why="an earlier run of this stack has made it, and it is being deleted",
                 fix="look at what holds it: "
-                + in_cluster(request.cluster_id, *("kubectl", "describe", kind, name))
+                + in_cluster(request.cluster_id, *_describe(one.path))
                 + "; then run it again",
                 transient=True,
             )
     return RemovedLeftovers(removed=tuple(one.path for one in leftovers))
+
+
+def _describe(path: str) -> tuple[str, ...]:
+    """The words that show the object at ``path`` of Kubernetes' API."""
+    if path == NAMESPACE_PATH:
+        return ("kubectl", "describe", "namespace", NAMESPACE)
+    # With its group: another group may have a kind of that name.
+    _, _, group, _, _, namespace, kind, name = path.split("/")
+    return ("kubectl", "describe", f"{kind}.{group}", name, "--namespace", namespace)
 
 
 def _is_there(api: Kubernetes, leftover: Leftover) -> bool:

@@ -19,7 +19,7 @@ from contract.agent import (
     SAMPLE_UNIT,
     measures_allocations,
 )
-from contract.azure import EXTENSION_API, Role
+from contract.azure import EXTENSION_API, Role, name_of
 from contract.compatibility import installed_conflict
 from contract.grafana import PROMETHEUS_TYPES, PYROSCOPE
 from contract.json import Document, as_list
@@ -166,7 +166,7 @@ class _Chain:
             saw = f"data source {uid} is of type {kind}" if source else f"no data source {uid}"
             raise BrokenLinkError(Link.PROMETHEUS_SOURCE, saw, "pulumi up puts it back")
         yield _holds(Link.PROMETHEUS_SOURCE, f"data source {uid} ({kind})")
-        cluster = self._request.cluster_id.rstrip("/").rsplit("/", 1)[-1]
+        cluster = name_of(self._request.cluster_id)
         mine = self._series(
             uid, kind, f'{ALLOCATED}{{cluster="{cluster}"}}' if cluster else ALLOCATED
         )

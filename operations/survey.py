@@ -269,7 +269,7 @@ class _Surveyor:
         return self._pool.submit(probe, subject) if subject else None
 
     def _get(self, path: str, api_version: str, **query: str) -> Document:
-        name = path.rsplit("/", 1)[-1]
+        name = azure.name_of(path)
 
         def probe() -> Document:
             return self._session.azure.get(path, api_version, f"look up {name}", **query)
@@ -608,7 +608,7 @@ class _Surveyor:
         return tuple(
             sorted(
                 {
-                    one.text("properties", "roleDefinitionId").rsplit("/", 1)[-1].lower()
+                    azure.name_of(one.text("properties", "roleDefinitionId")).lower()
                     for one in assignments
                 }
             )
@@ -620,7 +620,7 @@ class _Surveyor:
         name, group = request.private_link_name, request.private_link_group
         group = group or cluster.node_resource_group
         # The cloud controller makes it in the cluster's own subscription.
-        own = ((request.cluster_id or "").split("/") + [""] * 3)[2] or self._subscription
+        own = azure.subscription_of(request.cluster_id or "") or self._subscription
         link_id = azure.private_link_service_id(own, group, name or "")
         endpoint_id = azure.managed_endpoint_id(
             request.grafana_id or "", request.private_endpoint_name or ""
@@ -690,7 +690,7 @@ class _Surveyor:
         return tuple(
             RoleFacts(
                 name=one.text("name").lower(),
-                role=one.text("properties", "roleDefinitionId").rsplit("/", 1)[-1].lower(),
+                role=azure.name_of(one.text("properties", "roleDefinitionId")).lower(),
                 principal_id=one.text("properties", "principalId").lower(),
                 description=one.text("properties", "description"),
             )
@@ -733,8 +733,8 @@ class _Surveyor:
         if not location:
             return _Quota()
         # Of the subscription that the nodes are in: the cluster's.
-        holder = "/".join((self._request.cluster_id or "").split("/")[:3])
-        holder = holder or self._under_subscription("")
+        subscription = azure.subscription_of(self._request.cluster_id or "") or self._subscription
+        holder = f"/subscriptions/{subscription}"
         skus_path = f"{holder}/providers/{azure.COMPUTE_SKUS}"
         usages_path = f"{holder}/providers/{azure.COMPUTE_LOCATIONS}/{location}/usages"
         try:

@@ -6,6 +6,7 @@ backticks and in blocks of code.
 """
 
 import ast
+import importlib
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -41,8 +42,9 @@ _SAMPLES: Final = {
     "--scope": _ID,
     "--subscription": _SUBSCRIPTION,
     "--url": f"{_ID}?api-version=2025-01-01",
+    "describe": "daemonsets.apps",
 }
-"""What stands for a word that only the run knows, by the option before it."""
+"""What stands for a word that only the run knows, by the word before it."""
 
 
 class UnreadableLineError(Exception):
@@ -98,13 +100,23 @@ def made() -> Iterator[Printed]:
 
 
 def _made_in(module: ast.Module, where: str) -> Iterator[Printed]:
-    known = {
-        target.id: node.value
-        for node in ast.walk(module)
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    known = (
+        _imported(module)
+        | {
+            target.id: node.value
+            for node in ast.walk(module)
+            if isinstance(node, ast.Assign)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        | {
+            node.name: returned.value
+            for node in ast.walk(module)
+            if isinstance(node, ast.FunctionDef)
+            for returned in ast.walk(node)
+            if isinstance(returned, ast.Return) and isinstance(returned.value, ast.Tuple)
+        }
+    )
     for node in ast.walk(module):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
@@ -114,6 +126,19 @@ def _made_in(module: ast.Module, where: str) -> Iterator[Printed]:
             inner = node.args[1:]
             if not _is_passed_on(inner, known):
                 yield _of_words(f"{where}:{node.lineno}", _words(inner, known))
+
+
+def _imported(module: ast.Module) -> dict[str, ast.expr]:
+    """The texts that the module imports from the rooms of the product, by their name in it."""
+    found = {
+        alias.asname or alias.name: getattr(
+            importlib.import_module(node.module or ""), alias.name, None
+        )
+        for node in ast.walk(module)
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] in PRODUCT
+        for alias in node.names
+    }
+    return {name: ast.Constant(value) for name, value in found.items() if isinstance(value, str)}
 
 
 def _of_words(where: str, words: list[str]) -> Printed:
@@ -134,13 +159,23 @@ def _words(
 ) -> list[str]:
     found = list(before)
     for argument in arguments:
-        if isinstance(argument, ast.Starred):
-            found += _several(argument.value, known, found)
-        elif isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-            found.append(argument.value)
-        else:
-            found.append(_sample(argument, found))
+        match _constant(argument, known):
+            case ast.Starred(value=value):
+                found += _several(value, known, found)
+            case ast.Constant(value=str(text)):
+                found.append(text)
+            case value:
+                found.append(_sample(value, found))
     return found[len(before) :]
+
+
+def _constant(node: ast.expr, known: Mapping[str, ast.expr]) -> ast.expr:
+    """What a name in capitals stands for."""
+    match node:
+        case ast.Name(id=name) if name.isupper():
+            return known.get(name, node)
+        case _:
+            return node
 
 
 def _several(node: ast.expr, known: Mapping[str, ast.expr], before: Sequence[str]) -> list[str]:
@@ -155,6 +190,10 @@ def _several(node: ast.expr, known: Mapping[str, ast.expr], before: Sequence[str
             return list(_NAMED)
         case ast.Call(func=ast.Name(id="pools_of")):
             return list(_POOLS)
+        case ast.Call(func=ast.Name(id="placed")):
+            return list(_NAMED[2:])
+        case ast.Call(func=ast.Name(id=name)) if name in known:
+            return _several(known[name], known, before)
         case _:
             raise UnreadableLineError(ast.unparse(node))
 

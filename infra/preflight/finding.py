@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from contract.azure import Role
+from contract.azure import Role, group_of, name_of, provider_of, subscription_of
 from contract.choices import PrincipalType
 from contract.lines import assign_role, named
 from infra.faults import Fault
@@ -26,22 +26,22 @@ class Place:
     @property
     def name(self) -> str:
         """The resource's name."""
-        return self.id.rsplit("/", 1)[-1]
+        return name_of(self.id)
 
     @property
     def resource_group(self) -> str:
         """The resource's group."""
-        return self.id.split("/")[4]
+        return group_of(self.id)
 
     @property
     def subscription(self) -> str:
         """The resource's subscription."""
-        return self.id.split("/")[2]
+        return subscription_of(self.id)
 
     @property
     def provider(self) -> str:
         """The resource provider, e.g. the one of AKS."""
-        return self.id.split("/")[6]
+        return provider_of(self.id.partition("/providers/")[2])
 
     @property
     def options(self) -> tuple[str, ...]:

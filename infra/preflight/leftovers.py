@@ -19,6 +19,7 @@ from contract.azure import (
     MANAGED_CLUSTER_API,
     PRIVATE_LINK_SERVICE,
     group_id,
+    subscription_of,
 )
 from contract.lines import delete_resource, in_cluster, line
 from contract.messages.leftovers import (
@@ -105,7 +106,7 @@ def _private_endpoints(
 ) -> Iterator[Finding]:
     if Own.PRIVATE_ENDPOINT in deployed:
         return
-    nodes = group_id((request.cluster_id or "").split("/")[2], survey.cluster.node_resource_group)
+    nodes = group_id(subscription_of(request.cluster_id or ""), survey.cluster.node_resource_group)
     here = f"{nodes}/providers/{PRIVATE_LINK_SERVICE}/".lower()
     taken_over = own_endpoint(survey, request, deployed)
     for endpoint in survey.endpoints:

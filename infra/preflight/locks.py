@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator
 
-from contract.azure import LOCKED, group_id
+from contract.azure import LOCKED, group_id, name_of, subscription_of
 from contract.lines import delete_lock
 from contract.messages.survey import Survey, SurveyRequest
 from infra.deployed import Own
@@ -25,7 +25,7 @@ def check_locks(
         changed = _changed(survey, request, subscription)
         if not any(_covers(lock.scope, one) for one in changed) and not _is_in(nodes, lock.scope):
             continue
-        name = lock.id.rpartition("/")[2]
+        name = name_of(lock.id)
         remove = f"ask whoever set it to take it away for the time: {delete_lock(lock.id)}"
         last = Own.APPROVAL if request.grafana_id else Own.DASHBOARD
         complete = last in deployed
@@ -53,7 +53,9 @@ def check_locks(
 def _nodes(survey: Survey, request: SurveyRequest) -> str:
     """ARM id of the nodes' group; empty before there is one."""
     name = survey.cluster.node_resource_group
-    return group_id(request.cluster_id.split("/")[2], name) if request.cluster_id and name else ""
+    if not request.cluster_id or not name:
+        return ""
+    return group_id(subscription_of(request.cluster_id), name)
 
 
 def _changed(survey: Survey, request: SurveyRequest, subscription: str) -> Iterator[str]:

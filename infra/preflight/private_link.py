@@ -3,9 +3,9 @@
 from collections.abc import Container, Iterator
 
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
-from contract.azure import Role, group_id
+from contract.azure import Role, group_id, group_of, name_of, parent_of
 from contract.choices import PrincipalType
-from contract.lines import line
+from contract.lines import line, placed
 from contract.messages.survey import Presence, Survey, SurveyRequest
 from infra.deployed import EVERYTHING, Own
 from infra.faults import Fault
@@ -72,12 +72,13 @@ def check_network(settings: Settings, place: Place, survey: Survey) -> Iterator[
 
 def _check_subnet(settings: Settings, place: Place, survey: Survey) -> Iterator[Finding]:
     subnet, identity = survey.link_subnet, survey.cluster.principal_id
-    name = subnet.id.rsplit("/", 1)[-1]
+    name = name_of(subnet.id)
     if subnet.presence is Presence.ABSENT:
-        _, _, subscription, _, group, *_, network, _, _ = subnet.id.split("/")
+        network = parent_of(subnet.id)
         others = line(
-            *("az", "network", "vnet", "subnet", "list", "--vnet-name", network),
-            *("--resource-group", group, "--subscription", subscription, "--output", "table"),
+            *("az", "network", "vnet", "subnet", "list", "--vnet-name", name_of(network)),
+            *placed(network),
+            *("--output", "table"),
         )
         yield Fault(
             path=f"{_LINK}.subnet" if settings.pyroscope.private_link.subnet else str(place),
@@ -113,7 +114,7 @@ def _check_own_group(place: Place, survey: Survey, deployed: Container[str]) -> 
     group = survey.link_group
     if not group.missing:
         return
-    name, actions = group.id.rpartition("/")[2], ", ".join(group.missing)
+    name, actions = name_of(group.id), ", ".join(group.missing)
     assign = role_assignment(
         assignee=survey.cluster.principal_id,
         kind=PrincipalType.SERVICE_PRINCIPAL,
@@ -158,7 +159,7 @@ def _check_name(settings: Settings, survey: Survey, request: SurveyRequest) -> I
 
 def _other_owner(frontends: tuple[str, ...], service: str, nodes: str) -> str:
     """Whose the Private Link Service is, where it is not this cluster's Pyroscope's."""
-    groups = {frontend.split("/")[4] for frontend in frontends if frontend.count("/") > 4}
+    groups = {group for one in frontends if (group := group_of(one))}
     if groups and nodes.lower() not in {group.lower() for group in groups}:
         return f"another cluster's, with its load balancer in group {', '.join(sorted(groups))}"
     if service and service.lower() != f"{NAMESPACE}/{PYROSCOPE_SERVICE}":

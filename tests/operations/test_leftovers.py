@@ -158,3 +158,22 @@ def test_an_answer_that_is_not_the_clusters_is_none_without_leftovers(
     assert not is_there(cluster, own)
     azure.fault("GET", f".*{path}", {"status": 200, "text": text}, count=None)
     assert operations(Verb.REMOVE_LEFTOVERS, request_for(), "--deadline", "20").exit_code == 7
+
+
+@pytest.mark.parametrize("kind", ["namespace", "daemonset"])
+def test_what_does_not_go_is_shown_by_the_line_that_is_printed(
+    azure: Azure, cluster: Kubernetes, operations: Operations, kind: str
+) -> None:
+    if kind == "namespace":
+        make_namespace(cluster)
+        shown = "kubectl describe namespace gadget"
+    else:
+        make_plugin(cluster, "plugin", MESSAGE)
+        shown = "kubectl describe daemonsets.apps plugin --namespace kube-system"
+    done = {"kind": "Status", "apiVersion": "v1", "status": "Success"}
+    removed = ".*/(namespaces/gadget|daemonsets/plugin)"
+    azure.fault("DELETE", removed, {"status": 200, "body": done}, count=None)
+    result = operations(Verb.REMOVE_LEFTOVERS, request_for())
+    assert result.exit_code != 0
+    assert "is still there" in result.stderr
+    assert f"--command '{shown}'" in result.stderr
