@@ -65,6 +65,7 @@ PARTS: Final = {
         install="strace (Linux only; Debian, Ubuntu: apt-get install strace)",
         is_there=_on_path("strace"),
     ),
+    "clients": Part(where="with kubectl and Helm", install=_GO, is_there=_provided("clients")),
     "azcli": Part(
         where="with the Azure CLI",
         install="the Azure CLI (scripts/tools azcli: a minute and 370 MB, once)",

@@ -208,6 +208,27 @@ def _of_prometheus(name: str) -> Tool:
 PROMETHEUS: Final = _of_prometheus("prometheus")
 PROMTOOL: Final = _of_prometheus("promtool")
 
+
+def _client_of_kubernetes(name: str, package: str, version_of: str) -> Tool:
+    return Tool(
+        name=name,
+        # Another version has other commands and arguments, and they are what is wanted of it here.
+        usable=lambda _path: False,
+        needed=f"the {name} of tools/kubernetes-clients/go.mod",
+        install="scripts/tools clients",
+        build=Build(
+            # The versions are those of the provider's module, so most is compiled already.
+            module=HERE / "kubernetes-clients",
+            package=package,
+            version_of=version_of,
+            minutes=1,
+        ),
+    )
+
+
+KUBECTL: Final = _client_of_kubernetes("kubectl", ".", "k8s.io/kubectl")
+HELM: Final = _client_of_kubernetes("helm", "helm.sh/helm/v3/cmd/helm", "helm.sh/helm/v3")
+
 AZURE_CLI: Final = Tool(
     name="az",
     # Another version has other commands and arguments, and they are what is wanted of it here.
@@ -221,6 +242,7 @@ SETS: Final[Mapping[str, tuple[Tool, ...]]] = {
     "pulumi": (PULUMI,),
     "kubernetes": (KUBERNETES_PROVIDER, KUBE_APISERVER, ETCD),
     "prometheus": (PROMETHEUS, PROMTOOL),
+    "clients": (KUBECTL, HELM),
     "azcli": (AZURE_CLI,),
 }
 """What can be asked for by name."""

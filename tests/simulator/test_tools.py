@@ -130,6 +130,22 @@ def test_the_cache_is_the_users_and_keyed_by_version_and_pins(
     assert built_path(other) != path
 
 
+def modules(tool: provide.Tool) -> dict[str, str]:
+    """The modules that a tool is built from, with their versions."""
+    assert isinstance(tool.build, provide.Build)
+    text = (tool.build.module / "go.mod").read_text()
+    return dict(re.findall(r"^\s*(?:require )?(\S+\.\S+) (v\S+)", text, re.MULTILINE))
+
+
+def test_kubectl_and_helm_share_with_the_provider_what_is_compiled_for_it() -> None:
+    provider = modules(provide.KUBERNETES_PROVIDER)
+    shared = {
+        name: version for name, version in modules(provide.KUBECTL).items() if name in provider
+    }
+    assert len(shared) > 100
+    assert shared == {name: provider[name] for name in shared}
+
+
 def test_calls_at_the_same_time_build_once(machine: Path, tmp_path: Path) -> None:
     note = tmp_path / "note"
     go(machine, note, after="sleep 0.3")

@@ -1,7 +1,9 @@
-"""Every line of az, kubectl and Helm that is printed or shown is complete and safe in a shell.
+"""Every line that is printed or shown is safe in a shell, and one of az is complete.
 
 ``azure_cli_commands.json`` says what az takes; it is written from the CLI itself, which parses the
-same lines where it is installed (tests/simulator/test_azure_cli_lines.py).
+same lines where it is installed (tests/simulator/test_azure_cli_lines.py). The lines of the others
+are read by the programs themselves: tests/kubernetes/test_printed_lines.py and
+tests/engine/test_printed_lines.py.
 """
 
 import json
@@ -28,20 +30,6 @@ NAMES: Final = {
 """What a text names without telling anybody to run it as it stands."""
 
 _EVERYWHERE: Final = {"--query", "--output", "-o", "--subscription", "--verbose", "--debug"}
-
-OF_OTHERS: Final = {
-    "kubectl apply": {"--filename", "-f"},
-    "kubectl delete": {"--selector", "-l"},
-    "kubectl describe": {"--selector", "-l"},
-    "kubectl get": {"--selector", "-l", "--output", "-o"},
-    "kubectl logs": {"--selector", "-l", "--tail", "--previous", "--all-containers"},
-    "kubectl wait": {"--for", "--timeout"},
-    "helm dependency build": set[str](),
-    "helm list": set[str](),
-    "helm pull": {"--version", "--untar", "--untardir"},
-    "helm uninstall": set[str](),
-}
-"""By command, the options that are used. Source: the command references of kubectl and Helm."""
 
 
 def options_of(words: tuple[str, ...]) -> set[str]:
@@ -72,19 +60,6 @@ def command_of(words: tuple[str, ...]) -> str:
     return " ".join(words[1:count])
 
 
-def problem_of_others(words: tuple[str, ...]) -> str:
-    plain = [word for word in words if not word.startswith("-")]
-    if words[1:2] == ("--namespace",):
-        plain = [words[0], *plain[2:]]
-    name = next(
-        (found for count in (3, 2) if (found := " ".join(plain[:count])) in OF_OTHERS), None
-    )
-    if name is None:
-        return "no such command"
-    unknown = options_of(words) - OF_OTHERS[name] - {"--namespace", "-n"}
-    return f"does not know {sorted(unknown)}" if unknown else ""
-
-
 def unsafe(text: str) -> str | None:
     """What a shell would take for something of its own: a placeholder, a pattern, a redirection."""
     found = re.search(r"[<>*?\[\];&|`]", re.sub(r"'[^']*'|\"[^\"]*\"", "", text))
@@ -101,14 +76,6 @@ def test_every_line_of_az_is_one_that_az_takes() -> None:
         for line in filter(is_told, of("az"))
         if (problem := problem_of_az(line.words))
     }
-    assert wrong == {}
-
-
-@pytest.mark.parametrize("program", ["kubectl", "helm"])
-def test_every_line_of_kubectl_and_helm_is_one_that_they_take(program: str) -> None:
-    lines = list(filter(is_told, of(program)))
-    wrong = {str(one): problem for one in lines if (problem := problem_of_others(one.words))}
-    assert lines
     assert wrong == {}
 
 
@@ -158,8 +125,6 @@ def test_a_line_that_is_not_complete_is_found() -> None:
     assert problem_of_az(("az", "grafana", "update", "--name", "x")).startswith("no such command")
     assert problem_of_az(("az", "aks", "start", "--names", "x")) == "does not know ['--names']"
     assert problem_of_az(("az", "resource", "show")) == "needs --ids"
-    assert problem_of_others(("kubectl", "gets", "pods")) == "no such command"
-    assert problem_of_others(("helm", "list", "--bogus")) == "does not know ['--bogus']"
     assert unsafe("az ad group show --group <name>") == "<"
     assert unsafe("az vm list-skus --query [].name") == "["
     assert unsafe("az rest --url 'x?api-version=1'") is None
