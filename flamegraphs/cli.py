@@ -11,21 +11,13 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
-from contract.agent import PROFILES_POD, PYROSCOPE_PORT
-from flamegraphs import terminal
-from flamegraphs.errors import OK, FlameGraphError, GrowthOverLimitError, NoSamplesError, UsageError
+from contract.agent import PROFILES_POD
+from flamegraphs import inputs, terminal
+from flamegraphs.errors import OK, FlameGraphError, GrowthOverLimitError, UsageError
 from flamegraphs.units import size
 from operations.errors import OperationError
-
-if TYPE_CHECKING:
-    from flamegraphs.budget import Budget
-    from flamegraphs.hotspots import Hotspots
-    from flamegraphs.profile import Profile
-    from flamegraphs.sources.pyroscope import Server
-    from flamegraphs.window import Window
 
 _STATUSES = """\
 exit status:
@@ -242,7 +234,7 @@ def _positive(text: str) -> int:
 def _hotspots(options: argparse.Namespace) -> None:
     from flamegraphs import report
 
-    found = _summed(_one(options))
+    found = inputs.summed(inputs.one(options))
     if options.json:
         text = report.hotspots_json(found, limit=options.limit, gpu_memory=options.gpu_memory)
     else:
@@ -261,7 +253,7 @@ def _diff(options: argparse.Namespace) -> None:
         limit = Limit.parse(options.fail_on_growth) if options.fail_on_growth else None
     except ValueError as error:
         raise UsageError(f"--fail-on-growth: {error}") from error
-    before, after = _two(options)
+    before, after = inputs.two(options)
     found = diff(before, after, across=options.across_types)
     if options.json:
         text = report.diff_json(found, limit=options.limit, gpu_memory=options.gpu_memory)
@@ -293,8 +285,11 @@ def _render(options: argparse.Namespace) -> None:
     if options.diff:
         _render_comparison(options, chosen)
         return
+    profile = inputs.with_samples(inputs.one(options))
+    if chosen == "html":
+        profile = inputs.with_further_types(profile, options)
     write.write(
-        _with_samples(_one(options)),
+        profile,
         chosen,
         options.output,
         title=options.title,
@@ -309,7 +304,7 @@ def _render_comparison(options: argparse.Namespace, chosen: str) -> None:
     if options.file is not None:
         raise UsageError("--diff names its two profiles itself; leave out the file.")
     options.before, options.after = options.diff
-    before, after = _two(options)
+    before, after = inputs.two(options)
     sources = [side.profile.facts.get("source", "a profile") for side in (before, after)]
     write.write_comparison(
         before,
@@ -320,162 +315,6 @@ def _render_comparison(options: argparse.Namespace, chosen: str) -> None:
         gpu_memory=options.gpu_memory,
         binary=options.binary,
     )
-
-
-# ---- where profiles come from ----
-
-
-def _one(options: argparse.Namespace) -> "Profile":
-    server = _server(options)
-    if server is None:
-        if options.file is None:
-            raise UsageError("Name a file, or a source: --stack, --grafana or --pyroscope.")
-        return _read(options.file, options)
-    if options.file is not None:
-        raise UsageError("Name a file or a source, not both.")
-    return _ask(server, options, options.selector or "", _window(options))
-
-
-def _two(options: argparse.Namespace) -> "tuple[Hotspots, Hotspots]":
-    """Both sides of a comparison, added up; an error says which of them it is about."""
-    server = _server(options)
-    if server is None:
-        return _two_files(options)
-    before, after = (
-        _summed(_ask_operand(server, options, operand))
-        for operand in (options.before, options.after)
-    )
-    return before, after
-
-
-def _two_files(options: argparse.Namespace) -> "tuple[Hotspots, Hotspots]":
-    from flamegraphs.budget import Budget
-    from flamegraphs.files import name_of
-
-    budget = Budget()  # both are held at once
-    before, after = (
-        _summed(_read(path, options, f"{side} ({name_of(path)})", budget))
-        for side, path in (("A", options.before), ("B", options.after))
-    )
-    return before, after
-
-
-def _ask_operand(server: "Server", options: argparse.Namespace, operand: str) -> "Profile":
-    labels, _, span = ("", "@", operand[1:]) if operand.startswith("@") else _split(operand)
-    start, _, end = span.partition("..")
-    return _ask(
-        server,
-        options,
-        labels or options.selector or "",
-        _window(options, start or None, end or None),
-    )
-
-
-def _split(operand: str) -> tuple[str, str, str]:
-    labels, at, span = operand.rpartition("}@")
-    if at:
-        return labels + "}", "@", span
-    if operand.startswith("{") and operand.endswith("}"):
-        return operand, "", ""
-    raise UsageError(
-        f'{operand!r} says neither labels nor a window; write {{{PROFILES_POD}="a"}}, '
-        "@now-2h..now-1h or both."
-    )
-
-
-def _server(options: argparse.Namespace) -> "Server | None":
-    if options.data_source and not options.grafana:
-        raise UsageError("--data-source belongs to --grafana.")
-    if options.token_variable and not options.grafana:
-        raise UsageError("--token-variable belongs to --grafana; a stack names its own.")
-    if options.stack:
-        from flamegraphs.sources import stack
-
-        return stack.server(options.stack)
-    if options.grafana:
-        if not options.data_source:
-            raise UsageError("--grafana needs --data-source, the uid of its Pyroscope source.")
-        from flamegraphs.sources import grafana
-
-        return grafana.server(options.grafana, options.data_source, options.token_variable)
-    if options.pyroscope:
-        if not options.pyroscope.startswith(("http://", "https://")):
-            raise UsageError(
-                f"{options.pyroscope} is not a URL; write http://localhost:{PYROSCOPE_PORT}."
-            )
-        from flamegraphs.sources.pyroscope import Server
-
-        return Server(url=options.pyroscope, name=f"Pyroscope at {options.pyroscope.rstrip('/')}")
-    return None
-
-
-def _read(
-    path: str,
-    options: argparse.Namespace,
-    name: str | None = None,
-    budget: "Budget | None" = None,
-) -> "Profile":
-    unused = [
-        flag
-        for flag, value in (
-            ("--from", options.start),
-            ("--until", options.until),
-            ("--selector", options.selector),
-            ("--pod", options.pod),
-            ("--namespace", options.namespace),
-            ("--process", options.process),
-            ("--profile-type", options.profile_type),
-        )
-        if value is not None
-    ]
-    if unused:
-        raise UsageError(f"{', '.join(unused)}: a file is read whole; filters need a source.")
-    from flamegraphs.files import read_file
-
-    return read_file(path, options.sample_type, options.unit, name, budget)
-
-
-def _ask(server: "Server", options: argparse.Namespace, labels: str, window: "Window") -> "Profile":
-    if options.sample_type is not None or options.unit is not None:
-        raise UsageError("--sample-type and --unit are for files; a source takes --profile-type.")
-    from flamegraphs.sources.pyroscope import Query, fetch
-    from flamegraphs.sources.selector import Filters
-
-    query = Query(
-        window=window,
-        selector=labels,
-        filters=Filters(options.pod, options.namespace, options.process),
-        profile_type=options.profile_type,
-    )
-
-    def progress(line: str) -> None:
-        sys.stderr.write(f"{line}\n")
-        sys.stderr.flush()
-
-    return fetch(server, query, datetime.now(UTC), progress)
-
-
-def _window(
-    options: argparse.Namespace, start: str | None = None, end: str | None = None
-) -> "Window":
-    from flamegraphs.window import window
-
-    return window(
-        start or options.start or "now-1h", end or options.until or "now", datetime.now(UTC)
-    )
-
-
-def _summed(profile: "Profile") -> "Hotspots":
-    from flamegraphs.hotspots import hotspots
-
-    return hotspots(_with_samples(profile))
-
-
-def _with_samples(profile: "Profile") -> "Profile":
-    if not len(profile.stacks):
-        source = profile.facts.get("source", "The profile")
-        raise NoSamplesError(f"{source}: it is a profile, but without a single sample.")
-    return profile
 
 
 _OPERANDS = f"""\

@@ -74,6 +74,8 @@ class Profile:
     """What a reader has to know about how this was read."""
     others: "Sequence[Profile]" = ()
     """The other sample types of the same file, over the same functions and stacks."""
+    further_types: Sequence[str] = ()
+    """More sample types of the file, which is read again for each."""
 
     @property
     def counted(self) -> str:

@@ -58,15 +58,21 @@ class Collector:
         unit: str,
         facts: Mapping[str, str] | None = None,
         notes: Iterable[str] = (),
+        further: Iterable[str] = (),
     ) -> Profile:
-        """Return what was collected; ``unit`` as the format spells it."""
+        """Return what was collected; ``unit`` as the format spells it, ``further`` all types."""
         table, kinds = self._functions.table(self._truncated)
         stacks = HeldStacks(
             np.array(self._frames, np.int32),
             np.array(self._offsets, np.int64),
             np.array(self._values, np.int64),
         )
-        profile = Profile(table, kinds, stacks, sample_type, "", dict(facts or {}), list(notes))
+        profile = Profile(
+            *(table, kinds, stacks, sample_type, ""),
+            facts=dict(facts or {}),
+            notes=list(notes),
+            further_types=[name for name in further if name != sample_type],
+        )
         return profile.measured_in(unit)
 
 

@@ -37,7 +37,7 @@ def read_csv(data: bytes | bytearray, sample_type: str | None, budget: Budget) -
         raise NotAProfileError(f"Its csv is damaged: {error}.") from error
     except UnicodeDecodeError as error:
         raise NotAProfileError("It is not UTF-8 text.") from error
-    return found.profile(wanted, _TYPES[wanted], notes=_NOTES)
+    return found.profile(wanted, _TYPES[wanted], notes=_NOTES, further=_TYPES)
 
 
 def _lines(data: bytes | bytearray) -> Iterator[str]:
@@ -68,7 +68,7 @@ def read_gprof2dot(
             raise NotAProfileError(f"An event has {len(cost)} costs where {len(costs)} are named.")
         found.add(list(_names(chain, names)), whole(cost[place], "a cost"))
     unit = str(costs[place].get("unit", ""))
-    return found.profile(described[place], unit, notes=_NOTES)
+    return found.profile(described[place], unit, notes=_NOTES, further=described)
 
 
 _NOTES = ("These are the allocations that memray selected, not all of a window.",)

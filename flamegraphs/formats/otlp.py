@@ -144,7 +144,8 @@ def added_up(profiles: Sequence[Measured], wanted: str | None, budget: Budget) -
             facts = facts or recorded(profile.start, profile.duration)
             for stack, value in profile.samples:
                 found.add(profile.stacks.names(stack), value)
-    return found.profile(*types[index], facts, notes)
+    further = ("/".join(kind) for kind in types if kind != types[index])
+    return found.profile(*types[index], facts, notes, further)
 
 
 def check_types(kinds: Sequence[SampleType]) -> None:

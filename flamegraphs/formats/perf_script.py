@@ -51,7 +51,7 @@ def read(data: bytes | bytearray, sample_type: str | None, budget: Budget) -> Pr
     kind = choose(sample_type, list(found), next(iter(found)))
     # The clocks of perf count nanoseconds.
     unit = "nanoseconds" if kind.split(":")[0] in ("cpu-clock", "task-clock") else "count"
-    return found[kind].profile(kind, unit)
+    return found[kind].profile(kind, unit, further=found)
 
 
 def _events(data: bytes | bytearray, budget: Budget) -> Iterator[_Event]:

@@ -51,7 +51,7 @@ def read(data: bytes | bytearray, sample_type: str | None, budget: Budget) -> Pr
     ]
     if stackless:
         notes.append(f"{stackless:,} blocks have no stack. " + _NO_STACKS)
-    return found.profile(wanted, "bytes", notes=notes)
+    return found.profile(wanted, "bytes", notes=notes, further=(_ACTIVE, _ALLOC))
 
 
 def _active(snapshot: Mapping[str, object], budget: Budget) -> Iterator[tuple[object, int]]:

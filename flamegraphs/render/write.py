@@ -57,9 +57,9 @@ def write(
 
 def _alone(profile: Profile) -> Profile:
     """The same without its other sample types, so that the file's bytes need not be held."""
-    missing = ", ".join(one.sample_type for one in profile.others)
+    missing = ", ".join([*(one.sample_type for one in profile.others), *profile.further_types])
     notes = [*profile.notes, _NOT_IN_PAGE.format(missing)] if missing else profile.notes
-    return replace(held(profile), others=(), notes=notes)
+    return replace(held(profile), others=(), further_types=(), notes=notes)
 
 
 def write_comparison(
@@ -218,6 +218,7 @@ def _left_out(profile: Profile, sides: "Sequence[Side]") -> list[str]:
     missing = [
         one.sample_type for one in profile.others if (one.sample_type, one.unit) not in drawn
     ]
+    missing += profile.further_types
     if not missing:
         return []
     return [_NOT_IN_PAGE.format(", ".join(missing))]

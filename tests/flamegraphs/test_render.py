@@ -1,5 +1,6 @@
 import gzip
 import json
+import pickle
 import random
 import re
 import xml.etree.ElementTree as ET
@@ -245,6 +246,37 @@ def test_a_page_has_every_sample_type_of_a_file(tmp_path: Path) -> None:
     assert [one["own"] for one in data["measures"]] == [[0, 0, 30, 12], [0, 0, 1, 1]]
     assert "in 2 stacks" in dict(data["facts"][0])["total"]
     assert "--sample-type" not in done.out, "the page has a list to choose from"
+
+
+@pytest.mark.parametrize(
+    ("name", "measures"),
+    [
+        ("memray.csv", ["size", "num_allocations"]),
+        ("otlp-1.7.pb", ["malloc", "objects"]),
+        ("otlp-1.11.json", ["malloc", "objects"]),
+    ],
+)
+def test_a_page_has_sample_types_for_which_a_file_is_read_again(
+    name: str, measures: list[str]
+) -> None:
+    file = Path(__file__).parent / "recorded" / name
+    done = called("render", str(file), "--unit", "bytes")
+    assert [one["name"] for one in page_data(done.out.encode())["measures"]] == measures
+    assert "Not in this page" not in done.out
+    piped = called("render", "-", stdin=file.read_bytes())
+    assert f"Not in this page: {measures[1]}" in piped.out
+
+
+def test_live_memory_and_all_allocations_of_a_snapshot_are_in_its_page(tmp_path: Path) -> None:
+    frames = [{"name": "f"}]
+    block = {"size": 8, "state": "active_allocated", "frames": frames}
+    event = {"action": "alloc", "size": 5, "frames": frames}
+    file = tmp_path / "snapshot.pickle"
+    for events, measures in (([event], ["active", "alloc"]), ([], ["active"])):
+        snapshot = {"segments": [{"blocks": [block]}], "device_traces": [events]}
+        file.write_bytes(pickle.dumps(snapshot))
+        data = page_data(called("render", str(file)).out.encode())
+        assert [one["name"] for one in data["measures"]] == measures
 
 
 def test_a_sample_type_that_cannot_be_drawn_is_left_out_by_name(tmp_path: Path) -> None:
