@@ -4,7 +4,7 @@ AKS installs the driver but no device plugin, and without one a node advertises 
 ``nvidia.com/gpu``. Nothing here runs on other pools.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -19,6 +19,11 @@ from contract.images import DEVICE_PLUGIN
 
 SOCKETS = "/var/lib/kubelet/device-plugins"
 SOCKETS_VOLUME = "device-plugins"
+RESOURCES: Mapping[str, Mapping[str, str]] = {
+    "requests": {"cpu": "50m", "memory": "100Mi"},
+    "limits": {"cpu": "500m", "memory": "256Mi"},
+}
+"""So that a policy that demands them takes the pods; the plugin answers kubelet, and rests."""
 POOL_LABEL = "kubernetes.azure.com/agentpool"
 """AKS puts the pool's name under this label on each of its nodes."""
 
@@ -34,6 +39,8 @@ class DevicePluginArgs:
     """Without its tag; None: the public one."""
     tag: str
     """Release of NVIDIA's plugin, the tag of its image."""
+    labels: Mapping[str, str] | None = None
+    """Further labels of its pods."""
     sliced: bool
     """Whether the GPUs are cut into slices (MIG), each of which counts as a GPU."""
     stack_mark: str | None = None
@@ -69,7 +76,10 @@ class DevicePlugin(pulumi.ComponentResource):
             },
             spec={
                 "selector": {"matchLabels": labels},
-                "template": {"metadata": {"labels": labels}, "spec": _pod(args)},
+                "template": {
+                    "metadata": {"labels": {**(args.labels or {}), **labels}},
+                    "spec": _pod(args),
+                },
             },
             opts=pulumi.ResourceOptions(
                 parent=self,
@@ -91,6 +101,7 @@ def _pod(args: DevicePluginArgs) -> dict[str, object]:
         "priorityClassName": "system-node-critical",
         "nodeSelector": {POOL_LABEL: args.pool_name},
         "tolerations": [_toleration(taint) for taint in args.taints],
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
         "containers": [_container(f"{args.image or DEVICE_PLUGIN}:{args.tag}", sliced=args.sliced)],
         "volumes": [{"name": SOCKETS_VOLUME, "hostPath": {"path": SOCKETS}}],
     }
@@ -103,6 +114,7 @@ def _container(image: str, *, sliced: bool) -> dict[str, object]:
         "name": "nvidia-device-plugin",
         "image": image,
         "env": environment,
+        "resources": RESOURCES,
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
         "volumeMounts": [{"name": SOCKETS_VOLUME, "mountPath": SOCKETS}],
     }

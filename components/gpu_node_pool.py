@@ -80,12 +80,12 @@ class GpuNodePoolArgs:
     """Whether to run NVIDIA's device plugin on the pool."""
     device_plugin_image: str | None = None
     """Its image, without the tag; None: the public one."""
-    device_plugin_tag: str = DEVICE_PLUGIN_TAG
-    """Its release."""
+    device_plugin_tag: str = DEVICE_PLUGIN_TAG  # its release
     stack_mark: str | None = None  # of the stack whose the device plugin is
     tags: Mapping[str, str] | None = None
     pool_args: FurtherArgs | None = None
     """Further arguments of the ``containerservice.AgentPool``."""
+    device_plugin_labels: Mapping[str, str] | None = None  # further ones, of its pods
     device_plugin_args: FurtherArgs | None = None
     """Further arguments of the device plugin's DaemonSet."""
 
@@ -119,6 +119,7 @@ class GpuNodePool(pulumi.ComponentResource):
                     taints=taints,
                     image=args.device_plugin_image,
                     tag=args.device_plugin_tag,
+                    labels=args.device_plugin_labels,
                     sliced=args.mig_profile is not None,
                     stack_mark=args.stack_mark,
                     daemon_set_args=args.device_plugin_args,

@@ -36,11 +36,9 @@ RELEASE_NAME = PYROSCOPE_SERVICE
 class PyroscopeArgs:
     """The server, its storage, and its private link."""
 
-    namespace: pulumi.Input[str]
-    """The agent's namespace; must exist."""
+    namespace: pulumi.Input[str]  # the agent's; must exist
     chart: ChartArgs
-    image_repository: str | None = None
-    """Of the server, unless ``values`` say otherwise; None: the public one."""
+    image_repository: str | None = None  # of the server; None: the public one
     image_tag: str
     """Of the server; must speak the agent's version of OTLP profiles."""
     private_link: PrivateLinkArgs | None = None
@@ -53,6 +51,7 @@ class PyroscopeArgs:
     node_selector: Mapping[str, str] | None = None
     tolerations: Sequence[Mapping[str, Any]] | None = None
     affinity: Mapping[str, Any] | None = None
+    labels: Mapping[str, str] | None = None  # further ones, of its pod
     values: Mapping[str, Any] | None = None
     """Further chart values, under those that the product owns (``pyroscope_values``)."""
     recovery: RecoveryArgs | None = None
@@ -197,4 +196,5 @@ def _values(args: PyroscopeArgs) -> dict[str, object]:
         owned,
         image_repository=args.image_repository or SERVER,
         lookback=args.keeping.lookback,
+        labels=args.labels,
     )

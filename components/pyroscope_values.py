@@ -14,6 +14,20 @@ from components.pyroscope_storage import KeepingArgs, storage_values
 from contract.agent import LONGEST_RANGE_DAYS, PYROSCOPE_PORT
 from contract.images import SERVER
 
+SECURITY_CONTEXT: Final[Mapping[str, object]] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+"""Of every container: what Azure Policy's baseline and restricted initiatives ask for. The chart
+runs the server as a user that is not root already."""
+RESOURCES: Final[Mapping[str, object]] = {
+    "requests": {"cpu": "250m", "memory": "1Gi"},
+    "limits": {"cpu": "2", "memory": "4Gi"},
+}
+"""Of the server, where a stack file says none: a policy that demands limits takes the pod, and a
+node is not filled by it unasked. Whoever has more series than one cluster's raises them."""
+
 
 def default_values(image_repository: str) -> dict[str, object]:
     """What a stack file may override."""
@@ -24,6 +38,7 @@ def default_values(image_repository: str) -> dict[str, object]:
             # A graceful stop writes every profile that is still in memory; the chart's 30 s cut it
             # off.
             "terminationGracePeriodSeconds": 600,
+            "securityContext": SECURITY_CONTEXT,
             "structuredConfig": {"analytics": {"reporting_enabled": False}},
         }
     }
@@ -116,9 +131,18 @@ def merged(
     *,
     image_repository: str = SERVER,
     lookback: str | None = None,
+    labels: Mapping[str, str] | None = None,
 ) -> dict[str, object]:
-    """Defaults, then ``extra``, then ``owned``, merged deeply; what must be a text is one."""
+    """Defaults (``labels`` of the pod among them), then ``extra``, then ``owned``, merged deeply.
+
+    What must be a text is one.
+    """
     defaults = deep_merge(default_values(image_repository), range_limits(extra, lookback))
+    if labels:
+        defaults = deep_merge(defaults, {"pyroscope": {"extraLabels": labels}})
+    if not any(_at(values, ("pyroscope", "resources")) for values in (extra, owned)):
+        # As a whole or not at all: a request of the stack file's could be above a limit of these.
+        defaults = deep_merge(defaults, {"pyroscope": {"resources": RESOURCES}})
     values = deep_merge(deep_merge(defaults, extra), owned)
     for path in _TEXTS:
         found = _at(values, path)

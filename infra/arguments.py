@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pulumi
+from pulumi_azure_native import containerservice
 
 from components.aks_cluster import (
     AksCluster,
@@ -51,11 +52,14 @@ from components.managed_prometheus import (
 )
 from components.present_extension import PresentExtensionArgs
 from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArgs
+from components.private_link_role import PrivateLinkRoleArgs
 from components.pyroscope import PyroscopeArgs
 from components.pyroscope_storage import BlobArgs, KeepingArgs
 from components.release_recovery import RecoveryArgs
 from components.release_repair import RepairArgs
+from components.stated import stated
 from components.system_pool import SystemPoolArgs
+from contract import azure
 from contract.agent import PYROSCOPE_PORT
 from contract.choices import ClusterCredentials
 from contract.images import CHART, DEVICE_PLUGIN, SERVER, mirrored
@@ -166,6 +170,7 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         device_plugin=settings.device_plugin,
         device_plugin_image=_mirrored(stack, DEVICE_PLUGIN),
         device_plugin_tag=settings.device_plugin_tag,
+        device_plugin_labels=stack.settings.cluster.pod_labels or None,
         stack_mark=stack.names.request_message,
         tags=stack.tags,
     )
@@ -260,6 +265,7 @@ def pyroscope(stack: Stack, gadget: InspektorGadget, blob: BlobArgs | None) -> P
         node_selector=settings.node_selector or None,
         tolerations=settings.tolerations or None,
         affinity=settings.affinity or None,
+        labels=stack.settings.cluster.pod_labels or None,
         values=settings.values or None,
         recovery=_recovery(stack),
         repair=_repair(stack),
@@ -283,6 +289,29 @@ def _private_link(stack: Stack) -> PrivateLinkArgs:
         own_endpoint=own_endpoint,
         protect_connections=link.protect_connections,
         **wanted,
+    )
+
+
+def _identity_of(aks: AksCluster) -> pulumi.Output[str] | None:
+    """Object id of the identity of a cluster that the stack makes."""
+    if isinstance(aks.created, containerservice.ManagedCluster):
+        return aks.created.identity.apply(stated("principal_id"))
+    return None
+
+
+def private_link_role(
+    stack: Stack, aks: AksCluster, group: pulumi.Input[str]
+) -> PrivateLinkRoleArgs:
+    """What the cluster's identity may do where the private link is put."""
+    name = stack.settings.pyroscope.private_link.resource_group or ""
+    group_id = pulumi.Output.from_input(group).apply(
+        lambda _: azure.group_id(stack.cluster_subscription, name)
+    )
+    return PrivateLinkRoleArgs(
+        group_id=group_id,
+        principal_id=_identity_of(aks) or stack.survey.cluster.principal_id,
+        subscription_id=stack.cluster_subscription,
+        mark=stack.names.request_message,
     )
 
 

@@ -23,6 +23,7 @@ class Own(StrEnum):
     GPU_POOL = "gpu-pool-pool"
     DEVICE_PLUGIN = "gpu-pool-device-plugin-daemon-set"
     POD_MONITOR = "alerts-pod-monitor"
+    LINK_ROLE = "private-link-role-assignment"
     RELEASE_GUARD = "pyroscope-private-link-guard"
     RELEASE = "pyroscope-release"
     STORAGE_ACCOUNT = "profile-storage-account"

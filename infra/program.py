@@ -17,6 +17,7 @@ from components.grafana_target import GrafanaTargetArgs
 from components.grafana_workspace import GrafanaWorkspace
 from components.inspektor_gadget import InspektorGadget
 from components.managed_prometheus import ManagedPrometheus
+from components.private_link_role import PrivateLinkRole
 from components.pyroscope import Pyroscope
 from components.pyroscope_storage import BlobArgs, WatchArgs
 from contract.choices import ClusterCredentials
@@ -55,11 +56,7 @@ def register(stack: Stack, operations: Operations) -> None:
     _check_new_agent(stack, gadget)
 
     # 2. The profiles' store, behind a Private Link Service.
-    pyroscope = Pyroscope(
-        "pyroscope",
-        arguments.pyroscope(stack, gadget, _profile_storage(stack, group, cluster)),
-        stack.options(cluster.provider, depends_on=[gadget], deleted_with=cluster.created),
-    )
+    pyroscope = _pyroscope(stack, group, cluster, gadget)
 
     # 3. Grafana, and, where it is Azure's, its approved way to the store.
     grafana = _grafana(stack, group, prometheus)
@@ -126,6 +123,33 @@ def _prometheus(
         return None
     args = arguments.prometheus(stack, workspace, group, cluster)
     return ManagedPrometheus("prometheus", args, stack.options(subscription=stack.own_subscription))
+
+
+def _pyroscope(
+    stack: Stack, group: pulumi.Input[str], cluster: AksCluster, gadget: InspektorGadget
+) -> Pyroscope:
+    return Pyroscope(
+        "pyroscope",
+        arguments.pyroscope(stack, gadget, _profile_storage(stack, group, cluster)),
+        stack.options(
+            cluster.provider,
+            depends_on=[gadget, *_link_role(stack, group, cluster)],
+            deleted_with=cluster.created,
+        ),
+    )
+
+
+def _link_role(
+    stack: Stack, group: pulumi.Input[str], cluster: AksCluster
+) -> list[pulumi.Resource]:
+    if not stack.existing.makes_link_role:
+        return []
+    role = PrivateLinkRole(
+        "private-link-role",
+        arguments.private_link_role(stack, cluster, group),
+        stack.options(subscription=stack.cluster_subscription),
+    )
+    return [role]
 
 
 def _profile_storage(

@@ -29,6 +29,7 @@ class On(StrEnum):
     OWN_GROUP = "the resource group of what the stack creates (the cluster's, unless you name one)"
     CLUSTER = "the cluster"
     NODE_GROUP = "the cluster's node resource group"
+    LINK_GROUP = "the private link's resource group, where you name one"
     GRAFANA = "the Grafana workspace"
     STORAGE = "the storage account for profiles (its resource group, where the stack makes it)"
     WORKSPACE = "the Azure Monitor workspace"
@@ -124,6 +125,13 @@ def _in_others_blob(settings: Settings) -> bool:
     return blob is not None and (
         blob.existing is not None or blob.resource_group is not None or _uses_own_group(settings)
     )
+
+
+def _puts_link_elsewhere(settings: Settings) -> bool:
+    """Whether the link goes into a group that exists, and not into the nodes'."""
+    group, own = settings.pyroscope.private_link.resource_group, settings.azure.resource_group
+    makes_it = own is not None and own.create and own.name.lower() == (group or "").lower()
+    return settings.makes_private_link and group is not None and not makes_it
 
 
 RIGHTS: Final = (
@@ -250,6 +258,15 @@ RIGHTS: Final = (
         on=On.NODE_GROUP,
         purpose="approving the private link's connection",
     ),
+    Right(
+        role="Role Based Access Control Administrator",
+        on=On.LINK_GROUP,
+        purpose="Network Contributor for the cluster's identity, where it may not make the link "
+        "there yet; Owner includes it",
+        actions=(f"{azure.ROLE_ASSIGNMENT}/write",),
+        needed=_puts_link_elsewhere,
+        makes=(Own.LINK_ROLE,),
+    ),
     Right(role="Reader", on=On.WORKSPACE, purpose="where its metrics are queried"),
     Right(
         role="Role Based Access Control Administrator",
@@ -303,6 +320,7 @@ def wanted_rights(
         On.GRAFANA: request.grafana_id or "",
         On.STORAGE: _storage_scope(settings, request.storage_account_id or ""),
         On.OWN_GROUP: group_id,
+        On.LINK_GROUP: link_group_id(request),
         On.SUBSCRIPTION: f"/subscriptions/{azure.subscription_of(group_id)}",
     }
     return tuple(
@@ -315,6 +333,14 @@ def wanted_rights(
         for number, right in enumerate(RIGHTS)
         if (right.actions or right.data_actions) and right.needed(settings)
     )
+
+
+def link_group_id(request: SurveyRequest) -> str:
+    """ARM id of the private link's own group: in the cluster's subscription; empty: none."""
+    group = request.private_link_group
+    if not group or not request.cluster_id:
+        return ""
+    return azure.group_id(azure.subscription_of(request.cluster_id), group)
 
 
 def _storage_scope(settings: Settings, account_id: str) -> str:

@@ -43,6 +43,7 @@ from infra.preflight.private_link import (
     check_private_link,
     check_regions,
     check_visibility,
+    makes_link_role,
 )
 from infra.preflight.rights import check_rights
 from infra.preflight.storage import check_sign_in, check_storage, is_kept
@@ -76,6 +77,8 @@ class Existing:
     """What a killed run has left in the cluster, to be removed before its like is made."""
     storage_kept: bool
     """Whether the storage account of the profiles is there from an earlier deployment."""
+    makes_link_role: bool
+    """Whether the cluster's identity is let make the private link in a group of one's own."""
     own_endpoint: str
     """ARM id of the private endpoint that a killed run has made, to be imported; empty: none."""
     warnings: tuple[str, ...]
@@ -123,6 +126,7 @@ def evaluate(
         leftovers=own_leftovers(settings, survey, deployed),
         storage_kept=is_kept(settings, survey, request, deployed),
         own_endpoint=own_endpoint(survey, request, deployed),
+        makes_link_role=makes_link_role(settings, survey, deployed),
         warnings=warnings,
     )
 

@@ -11,6 +11,7 @@ from infra.deployed import EVERYTHING, Own
 from infra.faults import Fault
 from infra.preflight.caller import caller_of
 from infra.preflight.finding import ELIGIBLE, Finding, Place, role_assignment
+from infra.rights import RIGHTS, On
 from infra.settings import Settings
 
 _LINK = "gpuobs:pyroscope.privateLink"
@@ -109,11 +110,36 @@ def _check_subnet(settings: Settings, place: Place, survey: Survey) -> Iterator[
         )
 
 
+def makes_link_role(settings: Settings, survey: Survey, deployed: Container[str]) -> bool:
+    """Whether this stack lets the cluster's identity make the private link in its own group.
+
+    Where it is known to be missing and the caller may give it; one that was made stays. Of a
+    cluster that the stack makes, the identity is new.
+    """
+    if not settings.makes_private_link or settings.pyroscope.private_link.resource_group is None:
+        return False
+    if settings.cluster.create is not None:
+        return True
+    if deployed is not EVERYTHING and Own.LINK_ROLE in deployed:
+        return True
+    group = survey.link_group
+    return bool(group.missing) and group.certain and _may_assign(survey)
+
+
+def _may_assign(survey: Survey) -> bool:
+    """Whether the caller may assign roles on the group, as far as can be read."""
+    return any(
+        one.known and not one.missing and not one.conditional
+        for one in survey.rights
+        if RIGHTS[one.key].on is On.LINK_GROUP
+    )
+
+
 def _check_own_group(place: Place, survey: Survey, deployed: Container[str]) -> Iterator[Finding]:
     """Whether the cluster's identity may make the private link in a group of one's own."""
     group = survey.link_group
-    if not group.missing:
-        return
+    if not group.missing or (group.certain and _may_assign(survey)):
+        return  # or this stack lets it
     name, actions = name_of(group.id), ", ".join(group.missing)
     assign = role_assignment(
         assignee=survey.cluster.principal_id,
@@ -190,9 +216,10 @@ def check_private_link(
             why="the private link would be made there, and Azure refuses to approve its connection "
             "even to an Owner.",
             fix="put the link into a group of your own (gpuobs:pyroscope.privateLink: "
-            f"{{ resourceGroup: GROUP }}, with {Role.NETWORK_CONTRIBUTOR.role_name} there for the "
-            "cluster's identity), or write the subscription of Grafana's endpoint, which the "
-            "pending connection shows, into gpuobs:pyroscope.privateLink.autoApproval",
+            f"{{ resourceGroup: GROUP }}; the stack gives the cluster's identity "
+            f"{Role.NETWORK_CONTRIBUTOR.role_name} there, where you may assign roles), or write "
+            "the subscription of Grafana's endpoint, which the pending connection shows, into "
+            "gpuobs:pyroscope.privateLink.autoApproval",
         )
     elif survey.may_approve is False:
         caller = caller_of(survey, request)

@@ -39,6 +39,8 @@ def check_rights(
 
 def _counts(right: Right, survey: Survey) -> bool:
     """Whether it is known that the right is needed, and what it is on is there."""
+    if right.on is On.LINK_GROUP:
+        return False  # counts only where a role is missing there: check_private_link
     found = {On.CLUSTER: survey.cluster.presence, On.GRAFANA: survey.grafana.presence}
     if found.get(right.on, Presence.FOUND) is not Presence.FOUND:
         return False  # which is reported already

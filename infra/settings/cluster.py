@@ -1,15 +1,20 @@
 """Section ``cluster``: the AKS cluster to measure, yours or one that the stack creates."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
 from typing import Annotated
+
+from pydantic import Field
 
 from contract.azure import MANAGED_CLUSTER
 from contract.choices import ClusterCredentials
 from infra.settings.existing import ExistingResource
 from infra.settings.section import Group, RuleViolation, Section, Text, exactly_one, one_required
 from infra.settings.types import (
+    LABEL_KEY_PATTERN,
     ClusterName,
     KubernetesVersion,
+    LabelValue,
     ResourceGroupName,
     SystemNodeCount,
     VmSize,
@@ -59,6 +64,10 @@ class NewCluster(Section):
     """The pool of the cluster's own services."""
 
 
+_LABEL_KEY = re.compile(LABEL_KEY_PATTERN)
+_OWN_LABEL = re.compile(r"name|app\.kubernetes\.io/.*|azure\.workload\.identity/.*")
+
+
 class ClusterSettings(Section):
     """The AKS cluster to measure."""
 
@@ -72,6 +81,10 @@ class ClusterSettings(Section):
     """Kubeconfig to use: `user` works with and without Entra ID, `admin` needs local accounts."""
     create_namespace: bool = True
     """Create the namespace `gadget` (and delete it last); false: it exists and stays."""
+    pod_labels: Mapping[str, LabelValue] = Field(default_factory=dict)
+    """Labels for the pods that the stack makes, Pyroscope's and the device plugin's, for a policy
+    that demands some; the agent's are Microsoft's (`inspektorGadget.settings`). Pyroscope restarts
+    for a change."""
 
     def named(self, default: str) -> str:
         """Name of the cluster, where the stack file says none ``default``."""
@@ -98,6 +111,24 @@ class ClusterSettings(Section):
             "the cluster.",
             fix="write `existing: { name: NAME, resourceGroup: GROUP }` or `create: {}`",
         )
+        for key in sorted(key for key in self.pod_labels if not _LABEL_KEY.fullmatch(key)):
+            yield RuleViolation(
+                fields=("podLabels",),
+                value=key,
+                rule="a Kubernetes label's key: an optional prefix and `/`, at most 63 letters, "
+                "digits, `-_.`",
+                why="Kubernetes refuses the pods.",
+                fix="write another key",
+            )
+        for key in sorted(key for key in self.pod_labels if _OWN_LABEL.fullmatch(key)):
+            yield RuleViolation(
+                fields=("podLabels",),
+                value=key,
+                rule="not a label by which pods are found: `name`, `app.kubernetes.io/...` or "
+                "`azure.workload.identity/...`",
+                why="Services and controllers would no longer find their pods.",
+                fix="leave it out, or choose another key",
+            )
         if self.create is not None and not self.create_namespace:
             yield RuleViolation(
                 fields=("create", "createNamespace"),

@@ -201,6 +201,21 @@ CHANGED: Mapping[str, Shown] = {
     "azure.resourceGroup.create": Shown(
         True, lambda world: "rg-own" in world.resources("resourceGroups")
     ),
+    "cluster.podLabels": Shown(
+        {"cost-center": "gpu"},
+        lambda world: [
+            dig(one, "spec", "template", "metadata", "labels", "cost-center")
+            for one in [
+                *world.objects("StatefulSet"),
+                *(
+                    one
+                    for one in world.objects("DaemonSet")
+                    if "nvidia" in as_text(dig(one, "metadata", "name"))
+                ),
+            ]
+        ],
+        as_=["gpu", "gpu"],
+    ),
     "gpuPool.name": Shown("gpus", lambda world: "gpus" in world.resources("agentPools"), as_=True),
     "gpuPool.vmSize": Shown("Standard_NC48ads_A100_v4", lambda world: world.pool["vmSize"]),
     "gpuPool.count": Shown(2, lambda world: world.pool["count"]),

@@ -42,8 +42,8 @@ UPDATES = {
 }
 """What it updates in place, and which inputs differ: the dashboard, whose texts name pages of docs/
 that moved; the wait for the private link, which is told whose connection is the stack's own; the
-release of the device plugin, which gets the stack's mark; and Pyroscope's overrides, a ConfigMap
-that the server reads anew."""
+device plugin, which gets the stack's mark, requests and limits; and Pyroscope's release, for its
+overrides, a ConfigMap that the server reads anew, and its pod's resources and security context."""
 AFTER_A_REFRESH = {"sandbox": {"cluster-cluster": ("agentPoolProfiles",)}}
 """Besides, where a stack made its cluster: the request names the system pool alone, as it is, where
 the refresh brought in a list of all pools."""

@@ -39,6 +39,7 @@ from components.managed_prometheus import (
     ManagedPrometheusArgs,
 )
 from components.private_link import PrivateLinkArgs
+from components.private_link_role import PrivateLinkRole, PrivateLinkRoleArgs
 from components.profile_storage import ProfileStorage
 from components.pyroscope import Pyroscope, PyroscopeArgs
 from contract.choices import ClusterCredentials, GpuDriver, OsSku, PrincipalType
@@ -126,6 +127,9 @@ ARGS: dict[str, Any] = {
         subscription_id=answers.SUBSCRIPTION,
         deployer=PERSON,
     ),
+    "PrivateLinkRoleArgs": PrivateLinkRoleArgs(
+        group_id="/g", principal_id="p", subscription_id=answers.SUBSCRIPTION
+    ),
     "GrafanaPrivateEndpointArgs": GrafanaPrivateEndpointArgs(
         workspace_name="grafana",
         workspace_id=answers.GRAFANA_ID,
@@ -167,6 +171,7 @@ COMPONENT: dict[str, Callable[..., object]] = {
         Pyroscope,
         GrafanaWorkspace,
         GrafanaRoleAssignments,
+        PrivateLinkRole,
         GrafanaPrivateEndpoint,
         GrafanaDataSources,
         Alerts,
@@ -187,6 +192,7 @@ OWNED: dict[tuple[str, str], dict[str, Any]] = {
     ("GrafanaWorkspaceArgs", "workspace_args"): {"properties": {"api_key": "Enabled"}},
     ("GrafanaWorkspaceArgs", "role_assignment_args"): {"principal_id": "x"},
     ("GrafanaRoleAssignmentsArgs", "assignment_args"): {"scope": "/"},
+    ("PrivateLinkRoleArgs", "assignment_args"): {"scope": "/"},
     ("GrafanaPrivateEndpointArgs", "endpoint_args"): {"request_message": "x"},
     ("AlertsArgs", "rule_group_args"): {"interval": "PT5M"},
     ("ProfileStorageArgs", "account_args"): {"allow_shared_key_access": True},

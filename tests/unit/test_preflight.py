@@ -17,6 +17,7 @@ from contract.messages.survey import (
     PoolFacts,
     Presence,
     PrivateLinkFacts,
+    RightFacts,
     SubnetFacts,
     Survey,
     SurveyRequest,
@@ -590,6 +591,27 @@ def test_a_private_link_in_a_group_of_ones_own_needs_rights_for_the_cluster(
     ) in found
     allowed = with_facts(link_group=LinkGroupFacts(id=group, certain=True))
     assert evaluate(wanted, allowed, asked(wanted), frozenset[str]()).warnings == ()
+
+
+def test_where_the_caller_may_assign_roles_the_stack_lets_the_cluster_make_the_link() -> None:
+    wanted = settings(pyroscope={"privateLink": {"resourceGroup": "rg-links"}})
+    group = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-links"
+    (right,) = [one for one in asked(wanted).rights if one.scope == group]
+    lacking = LinkGroupFacts(id=group, missing=("a/write",), certain=True)
+
+    def found(may: RightFacts, link_group: LinkGroupFacts = lacking) -> Existing:
+        survey = with_facts(link_group=link_group, rights=(may,))
+        return evaluate(wanted, survey, asked(wanted), frozenset[str]())
+
+    may = RightFacts(key=right.key, scope=group)
+    assert found(may).makes_link_role
+    assert not found(may, LinkGroupFacts(id=group, certain=True)).makes_link_role
+    for lacks in ({"missing": right.actions}, {"known": False}, {"conditional": right.actions}):
+        with pytest.raises(ConfigurationError, match="Network Contributor"):
+            found(may.model_copy(update=lacks))
+    deployed = frozenset({Own.LINK_ROLE})
+    kept = evaluate(wanted, GOOD, asked(wanted), deployed)
+    assert kept.makes_link_role, "what it has made stays"
 
 
 def test_whoever_may_not_approve_sees_the_role_and_its_scope() -> None:

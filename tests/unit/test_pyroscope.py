@@ -362,3 +362,27 @@ def test_merging_changes_neither_side() -> None:
 
 def test_the_type_token_never_changes() -> None:
     assert Pyroscope.TYPE == "gpuobs:index:Pyroscope"
+
+
+def test_the_server_has_requests_limits_and_no_more_rights_than_it_needs() -> None:
+    """As Azure Policy's initiatives for pods demand, without a word in the stack file."""
+    pyroscope = values()["pyroscope"]
+    assert set(pyroscope["resources"]) == {"requests", "limits"}
+    assert pyroscope["securityContext"]["allowPrivilegeEscalation"] is False
+    assert pyroscope["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+
+
+@pytest.mark.parametrize("where", ["argument", "values"])
+def test_resources_of_ones_own_take_the_place_of_all_of_those(where: str) -> None:
+    """A request of one's own could be above a limit of the product's."""
+    own = {"requests": {"memory": "16Gi"}}
+    given: dict[str, object] = (
+        {"resources": own} if where == "argument" else {"values": {"pyroscope": {"resources": own}}}
+    )
+    assert values(**given)["pyroscope"]["resources"] == own
+
+
+def test_labels_that_a_policy_demands_are_the_pods_and_values_win() -> None:
+    extra = {"pyroscope": {"extraLabels": {"a": "of-the-values", "c": "d"}}}
+    found = values(labels={"a": "b", "e": "f"}, values=extra)["pyroscope"]["extraLabels"]
+    assert found == {"a": "of-the-values", "c": "d", "e": "f"}

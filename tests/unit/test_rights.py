@@ -15,7 +15,12 @@ from tests.unit.test_preflight import GOOD, SUBSCRIPTION, WITH_METRICS, asked
 NOTHING = Deployed({})
 ALL_DEPLOYED = Deployed(None)
 SCOPE = f"/subscriptions/{SUBSCRIPTION}/resourceGroups/rg-dev"
-CHECKED = [number for number, right in enumerate(RIGHTS) if right.actions or right.data_actions]
+CHECKED = [
+    number
+    for number, right in enumerate(RIGHTS)
+    # The one on the private link's group counts where a role is missing there (test_preflight.py).
+    if (right.actions or right.data_actions) and right.on is not On.LINK_GROUP
+]
 
 
 def facts(number: int, **changes: object) -> Survey:

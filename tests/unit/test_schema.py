@@ -97,9 +97,12 @@ def test_every_example_of_the_reference_is_taken(title: str, text: str) -> None:
     sections = {
         name.removeprefix("gpuobs:"): section for name, section in yaml.safe_load(text).items()
     }
-
-    assert error(stack(sections)) is None, title
-    assert accepts(stack(sections))
+    # Of three kinds of Grafana there is one.
+    base: dict[str, object] = dict(EXISTING)
+    if "selfHosted" in text:
+        del base["grafana"]
+    assert error(stack(sections, base)) is None, title
+    assert accepts(stack(sections, base))
 
 
 def test_other_packages_configuration_is_none_of_the_schemas_business() -> None:
