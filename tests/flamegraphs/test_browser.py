@@ -1,10 +1,13 @@
 """The page in a real browser: what is seen, found, focused and reached with the keyboard."""
 
+import json
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from flamegraphs.render import html
+from flamegraphs.units import amount
 from tests.flamegraphs.browser import Page
 from tests.flamegraphs.pages import (
     LABEL,
@@ -16,6 +19,7 @@ from tests.flamegraphs.pages import (
 from tests.flamegraphs.profiles import Stacks
 
 pytestmark = pytest.mark.browser
+AMOUNTS = Path(html.__file__).parent / "page" / "amounts.js"
 
 
 def test_nothing_is_asked_from_the_network(page: Page) -> None:
@@ -79,6 +83,17 @@ def test_hovering_tells_total_and_self(page: Page) -> None:
     assert "Self 0 B" in page.text("#tip")
     assert "Only leads to others" in page.text("#tip")
     assert "total 75.0 GB (91.5 %), self 0 B" in page.text("#status")
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_the_page_writes_amounts_as_the_terminal_does(page: Page, binary: bool) -> None:
+    values = [0, 1, 999, 1_000, 1_023, 12_345, 999_600, 55_100_000_000, 2**53]
+    for unit in ("bytes", "nanoseconds", "nanogcu", "objects", ""):
+        written = page.value(
+            f"(() => {{ {AMOUNTS.read_text()}; return {json.dumps(values)}"
+            f".map((value) => amount(value, {json.dumps(unit)}, {json.dumps(binary)})); }})()"
+        )
+        assert written == [amount(value, unit, binary=binary) for value in values]
 
 
 def test_native_frames_have_a_colour_of_their_own(page: Page) -> None:

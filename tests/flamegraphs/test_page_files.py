@@ -73,3 +73,10 @@ def test_paper_has_the_whole_graph_in_colour_on_one_page(chromium: Page, tmp_pat
     colours = set(re.findall(rb"([\d.]+ [\d.]+ [\d.]+) rg", drawn))
     vivid = [c for c in colours if len(set(c.split())) > 1]
     assert len(vivid) >= 6, "blocks keep their colours"
+    page.value("dispatchEvent(new Event('beforeprint'))")
+    shape = page.value(
+        "(() => { const box = document.querySelector('#print svg').viewBox.baseVal;"
+        " return box.height / box.width; })()"
+    )
+    assert shape == pytest.approx(0.55, rel=0.01), "however deep, it is as wide as the page"
+    page.value("dispatchEvent(new Event('afterprint'))")

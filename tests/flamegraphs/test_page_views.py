@@ -75,8 +75,7 @@ def test_every_view_has_the_figures_of_the_table_whatever_the_stacks(
         page.press(view[0])
         own = {name: sums["self"] for name, sums in figures(page).items() if sums["self"]}
         assert sum(own.values()) == found.total
-        if view == "flame":
-            assert own == attributed
+        assert own == attributed
     first = page.value(
         "[...document.querySelectorAll('[role=treeitem][aria-level=\"2\"]')]"
         ".map(e => e.getAttribute('aria-label').match(/^(.*): total (\\d+) B/).slice(1))"
@@ -151,6 +150,10 @@ def test_callers_stand_above_and_callees_below_one_function(chromium: Page, tmp_
         ),
     )
     (middle,) = [top for label, top, _ in boxes if label.startswith("f: total 35 B")]
+    own = {label.split(":")[0]: label.split("self ")[1].split(" (")[0] for label, _, _ in boxes}
+    # Of the two blocks of f the lower one, where it calls itself, has 5 B.
+    assert own == {"f": "5 B", "leaf": "20 B", "g": "0 B", "b": "0 B", "a": "0 B", "main": "0 B"}
+    assert any(label.startswith("f: total 35 B (35.0 %), self 10 B") for label, _, _ in boxes)
     above = {label.split(" (")[0] for label, top, _ in boxes if top < middle}
     below = {label.split(" (")[0] for label, top, _ in boxes if top > middle}
     assert above == {"b: total 20 B", "a: total 15 B", "main: total 15 B"}

@@ -1,6 +1,7 @@
 // Brings the parts together: the state, what changes it, and what is drawn of it.
 
 const PAPER = 1400; // pixels that a page of paper is wide
+const PAPER_SHAPE = 0.55; // height over width of what a page has for the graph
 
 const state = stateFrom(location.hash);
 let scene = null;
@@ -259,7 +260,9 @@ addEventListener("beforeprint", () => {
   const shown = state.palette;
   state.palette = paletteOf("light");
   drawLegend();
-  element("print").replaceChildren(svgOf(graph.pictureOf(PAPER), PAPER, graph.rows, (id) => describe(state, scene, id)));
+  // A deep graph is drawn wider, so that it fills the page's width when it is made to fit its height.
+  const width = Math.max(PAPER, Math.round((graph.rows * ROW) / PAPER_SHAPE));
+  element("print").replaceChildren(svgOf(graph.pictureOf(width), width, graph.rows, (id) => describe(state, scene, id)));
   state.palette = shown;
 });
 addEventListener("afterprint", () => { element("print").replaceChildren(); drawLegend(); });

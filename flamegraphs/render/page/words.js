@@ -1,5 +1,16 @@
 // What is said of a block, of a search and of the whole.
 
+/**
+ * What a block has itself, one value a side. Inverted, that is all of the functions that the stacks
+ * end in; a caller of one function has nothing in the stacks that lead there.
+ */
+function selfOf(state, scene, id) {
+  const part = partOf(scene, id), node = nodeOf(id), { tree } = part;
+  if (state.view === "inverted") return tree.total.map((total) => (tree.depth[node] === 1 ? total[node] : 0));
+  if (state.view === "flame" || part.place === 1) return tree.own.map((own) => own[node]);
+  return scene.parts[1].tree.own.map((own) => (node === 0 ? own[0] : 0));
+}
+
 /** One line for the status bar and the screen reader. */
 function describe(state, scene, id) {
   const { tree } = partOf(scene, id), node = nodeOf(id);
@@ -7,11 +18,11 @@ function describe(state, scene, id) {
   const whole = wholeOf(state);
   if (data.diff) {
     const [before, after] = tree.total.map((total) => total[node]);
-    const [ownBefore, ownAfter] = tree.own.map((own) => own[node]);
+    const [ownBefore, ownAfter] = selfOf(state, scene, id);
     return `${name}: total ${written(before, state)} → ${written(after, state)}, ${signed(after - before, state)} (${change(before, after)}), ` +
       `self ${written(ownBefore, state)} → ${written(ownAfter, state)}`;
   }
-  const total = tree.total[0][node], own = tree.own[0][node];
+  const total = tree.total[0][node], [own] = selfOf(state, scene, id);
   return `${name}: total ${written(total, state)} (${percent(total, whole[0])}), self ${written(own, state)} (${percent(own, whole[0])})`;
 }
 
@@ -22,12 +33,12 @@ function tipLines(state, scene, id) {
   const whole = wholeOf(state);
   const lines = [names[name]];
   if (data.diff) {
-    for (const [title, columns] of [["Total", tree.total], ["Self", tree.own]]) {
-      const [before, after] = columns.map((column) => column[node]);
+    for (const [title, columns] of [["Total", tree.total.map((total) => total[node])], ["Self", selfOf(state, scene, id)]]) {
+      const [before, after] = columns;
       lines.push(`${title} ${written(before, state)} → ${written(after, state)} · ${signed(after - before, state)} · ${change(before, after)}`);
     }
   } else {
-    const total = tree.total[0][node], own = tree.own[0][node];
+    const total = tree.total[0][node], [own] = selfOf(state, scene, id);
     lines.push(`Total ${written(total, state)} · ${percent(total, whole[0])}`, `Self ${written(own, state)} · ${percent(own, whole[0])}`);
     if (own === 0 && node !== 0 && state.view === "flame") lines.push("Only leads to others: look further from the root.");
   }
