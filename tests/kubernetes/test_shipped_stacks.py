@@ -146,6 +146,32 @@ def test_sandbox_lives_on_a_cluster_of_its_own_which_goes_with_it(real: Simulati
     until(lambda: not cluster.folder.exists())
 
 
+def test_prod_keeps_profiles_in_blob_on_a_real_cluster(real: Simulation) -> None:
+    before = stable(real.inspect())
+    real.up("prod")
+    cluster = Cluster(real.home.path, "rg-prod", "aks-prod")
+    pods = until(lambda: ready_pods(cluster))
+    assert pods["pyroscope-0"]["azure.workload.identity/use"] == "true"
+    account = cluster.get(f"{GADGET}/serviceaccounts/pyroscope")
+    (identity,) = [
+        as_object(found)
+        for key, found in real.resources().items()
+        if "/userassignedidentities/" in key.lower() and "federated" not in key.lower()
+    ]
+    assert dig(account, "metadata", "annotations", "azure.workload.identity/client-id") == dig(
+        identity, "properties", "clientId"
+    )
+    assert real.up("prod").ops() == {}
+    real.destroy("prod")
+    until(lambda: as_objects(cluster.get("/api/v1/pods")["items"]) == [])
+    after = as_object(stable(real.inspect()))
+    assert objects(after) - objects(as_object(before)) == set()
+    left = differences(as_object(before)["resources"], after["resources"])
+    assert left
+    others = [one for one in left if "storageAccounts" not in one]
+    assert others == [], "only the account with the profiles stays"
+
+
 def test_the_checkouts_stack_files_need_no_chart_to_be_named(real: Simulation) -> None:
     project = real.home.project
     for file in sorted(homes.CHECKOUT.glob("Pulumi.*.yaml")):
