@@ -292,11 +292,12 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
         severity=Severity.CRITICAL,
         about=About.CLUSTER,
         needs=_SERVER,
-        summary=f"Pyroscope {_IN_CLUSTER} has stored no profiles in its bucket for 3 hours, "
-        "though it received some.",
+        summary=f"Pyroscope {_IN_CLUSTER} has stored no profiles in its bucket for twice as "
+        "long as they take to get there, though it received some.",
         runbook=Runbook(
-            meaning="Profiles reach the bucket 65 to 85 minutes after their first sample; these "
-            "are older. Rounds may end and still bring nothing: blocks are not cut.",
+            meaning="Profiles reach the bucket 65 to 85 minutes after their first sample, with "
+            "`storage.lossWindow` sooner; these are twice as old. Rounds may end and still bring "
+            "nothing: blocks are not cut.",
             not_this="A cluster without profiles in these hours has nothing to store.",
             look=(_SERVER_LOG, _SERVER_POD),
             fix=(

@@ -34,12 +34,19 @@ _DEVICE_STEP_MIB: Final = 32
 """Least growth of a device's use in a quarter of an hour that counts: less is noise."""
 
 
+LATEST_UPLOAD_MINUTES = 85
+"""With blocks of an hour, as a server comes."""
+_ROUNDED_TO = 10
+
+
 @dataclass(frozen=True)
 class Scope:
-    """Whose series are looked at."""
+    """Whose series are looked at, and what is usual there."""
 
     cluster: str | None
     """The value of label ``cluster``; None: all that the Prometheus has."""
+    upload_minutes: int = LATEST_UPLOAD_MINUTES
+    """How old a profile is, at most, when it reaches the bucket: with shorter blocks, less."""
 
     def of(self, metric: str, *matchers: str) -> str:
         """The selector of a metric."""
@@ -185,13 +192,21 @@ def upload_failing(scope: Scope, _: float) -> str:
 
 
 def uploads_missing(scope: Scope, _: float) -> str:
-    """Blocks uploaded in 3 hours: 0, though profiles came that are older than a block's hour."""
+    """Blocks uploaded in twice the usual time (3 hours): 0, though profiles came before it."""
     uploads = scope.of(_UPLOADS)
+    # Rounded up: late by a look at the heads or a round is not late.
+    half = -(-scope.upload_minutes // _ROUNDED_TO) * _ROUNDED_TO
     return (
-        f"max by (cluster) (increase({uploads}[3h])) == 0\n"
-        f"and on (cluster) max by (cluster) ({uploads} offset 3h) >= 0\n"
-        f"and on (cluster) sum by (cluster) (increase({scope.of(_RECEIVED)}[90m] offset 90m)) > 0"
+        f"max by (cluster) (increase({uploads}[{_range(2 * half)}])) == 0\n"
+        f"and on (cluster) max by (cluster) ({uploads} offset {_range(2 * half)}) >= 0\n"
+        f"and on (cluster) sum by (cluster) (increase({scope.of(_RECEIVED)}[{_range(half)}] "
+        f"offset {_range(half)})) > 0"
     )
+
+
+def _range(minutes: int) -> str:
+    """A range as Prometheus writes it."""
+    return f"{minutes // 60}h" if minutes % 60 == 0 else f"{minutes}m"
 
 
 def compactor_failing(scope: Scope, _: float) -> str:

@@ -37,6 +37,8 @@ class AlertOptions:
     documentation_url: str | None = None
     """Where this project's ``docs/`` folder can be read; None: the file is named."""
     choices: Mapping[AlertKey, AlertChoice] = field(default_factory=dict[AlertKey, AlertChoice])
+    upload_minutes: int = expressions.LATEST_UPLOAD_MINUTES
+    """How old a profile is, at most, when it reaches the bucket."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +59,7 @@ class Rule:
 
 def rules(options: AlertOptions) -> tuple[Rule, ...]:
     """What is recorded, then the alerts that are on, in the catalogue's order."""
-    scope = Scope(options.cluster)
+    scope = Scope(options.cluster, options.upload_minutes)
     recorded = Rule(
         record=expressions.RECORDED_LIVE, expression=expressions.live_memory_of_processes(scope)
     )

@@ -210,6 +210,7 @@ class Stack:
                 cluster=self.cluster_label,
                 documentation_url=alerts.documentation_url,
                 choices=alerts.choices,
+                upload_minutes=self.settings.pyroscope.storage.upload_minutes,
             )
         )
 

@@ -166,6 +166,11 @@ class StorageSettings(Section):
         """How long a block is; None: as the server has it."""
         return loss.block_for(minutes_of(self.loss_window)) if self.loss_window else None
 
+    @property
+    def upload_minutes(self) -> int:
+        """How old a profile is, at most, when it reaches the bucket."""
+        return loss.lost_with_the_disk(self.block_minutes or loss.DEFAULT_BLOCK)
+
     def rule_violations(self) -> Iterable[RuleViolation]:
         """What has no effect without a bucket or a disk."""
         if "on_destroy" in self.model_fields_set and not self.makes_account:

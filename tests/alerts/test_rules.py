@@ -135,3 +135,18 @@ def test_the_runbook_is_in_step_and_has_a_section_for_every_alert() -> None:
         assert commands
         for line in "\n".join(commands).splitlines():
             assert re.match(r"python -m gpuobs [a-z]+ --stack STACK|kubectl ", line), line
+
+
+def test_uploads_are_missed_sooner_where_blocks_are_shorter() -> None:
+    """Twice as long as a profile takes to the bucket, whatever `storage.lossWindow` makes it."""
+
+    def expression(minutes: int) -> str:
+        options = AlertOptions(stack="dev", choices=EVERYTHING, upload_minutes=minutes)
+        (found,) = [one for one in rules(options) if one.alert == "PyroscopeUploadsMissing"]
+        return found.expression
+
+    assert "[3h]" in expression(85)
+    assert "[90m] offset 90m" in expression(85)
+    assert "[80m]" in expression(40)
+    assert "[40m] offset 40m" in expression(40)
+    assert expression(40).count("80m") == 2

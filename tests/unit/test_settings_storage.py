@@ -131,3 +131,9 @@ def test_an_account_has_room_for_the_tag_by_which_its_stack_knows_it(
     assert rule in found["azure.tags"].rule
     for storage_settings in ({}, THERE):
         settings(azure={"tags": tags}, pyroscope={"storage": storage_settings})
+
+
+def test_alerts_know_how_long_a_profile_takes_to_the_bucket() -> None:
+    usual = settings(pyroscope={"storage": {"blob": {}}}).pyroscope.storage
+    shorter = settings(pyroscope={"storage": {"blob": {}, "lossWindow": "40m"}}).pyroscope.storage
+    assert (usual.upload_minutes, shorter.upload_minutes) == (85, 40)
