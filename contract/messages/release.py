@@ -1,5 +1,7 @@
 """Pyroscope's release: what a Helm that was cut off has left, and what was changed by hand."""
 
+from collections.abc import Sequence
+
 from contract.messages.base import Message
 
 
@@ -12,7 +14,7 @@ class DriftedObject(Message):
     """For a person: ``Service gadget/pyroscope``."""
     seen: str
     """Another one each time that something has changed."""
-    fields: tuple[str, ...] = ()
+    fields: Sequence[str] = ()
     """What differs: ``spec.replicas``. None: the object is gone."""
     further: int = 0
     """How many more differ."""
