@@ -86,7 +86,7 @@ def test_what_was_changed_is_named_and_put_back_and_then_nothing_is_left(
     before = get(cluster, path)
     edit(cluster, path, change)
     found = looked_at(operations)
-    assert [(one.path, one.fields, one.restarts) for one in found.drifted] == [
+    assert [(one.path, tuple(one.fields), one.restarts) for one in found.drifted] == [
         (path, fields, restarts)
     ]
     assert repair(operations, found) == [found.drifted[0].name]
@@ -101,7 +101,7 @@ def test_what_was_deleted_is_made_again_as_the_releases_own(
 ) -> None:
     assert cluster.call("DELETE", CONFIG).status_code == 200
     found = looked_at(operations)
-    assert [(one.name, one.fields) for one in found.drifted] == [
+    assert [(one.name, tuple(one.fields)) for one in found.drifted] == [
         ("ConfigMap gadget/pyroscope-config", ())
     ]
     repair(operations, found)
@@ -125,7 +125,7 @@ def test_a_container_that_somebody_added_is_taken_out_again(
     edit(cluster, STATEFUL_SET, {"spec": {"template": {"spec": {"containers": added}}}})
     found = looked_at(operations)
     (one,) = found.drifted
-    assert one.fields == ("spec.template.spec.containers",)
+    assert tuple(one.fields) == ("spec.template.spec.containers",)
     assert one.restarts
     repair(operations, found)
     after = as_objects(dig(get(cluster, STATEFUL_SET), "spec", "template", "spec", "containers"))
