@@ -74,7 +74,7 @@ def top_level(data: bytes | bytearray, budget: Budget) -> tuple[ByteArray, IntAr
     position, end = 0, len(data)
     try:
         while position < end:
-            known = len(records)
+            before, numbers = len(records), 0
             piece = min(end, position + 2**16)
             while position < piece:
                 add_record(position)
@@ -96,9 +96,9 @@ def top_level(data: bytes | bytearray, budget: Budget) -> tuple[ByteArray, IntAr
                 else:
                     begin, position = _skip(data, position)
                     add_begin(begin)
-            budget.take(
-                "fields", memory=25 * (len(records) - known), steps=15 * (len(records) - known)
-            )
+                    numbers += 1
+            new = len(records) - before
+            budget.take("fields", memory=25 * new, steps=15 * new + 30 * numbers)
     except IndexError:
         position = end + 1
     except OverflowError as error:  # beyond four gigabytes
