@@ -130,3 +130,54 @@ def test_the_readmes_table_has_each_role_on_each_thing_once() -> None:
     rows = list(table())[2:]
     keys = [tuple(row.split(" | ")[:2]) for row in rows]
     assert len(keys) == len(set(keys)) == len({(right.role, right.on) for right in RIGHTS})
+
+
+GROUP = f"/subscriptions/{SUBSCRIPTION}/resourceGroups"
+OURS = {"existing": {"account": "ours1", "resourceGroup": "rg-ours", "container": "gpu"}}
+
+
+@pytest.mark.parametrize(
+    ("blob", "written"),
+    [
+        (
+            {},
+            {
+                ("userAssignedIdentities", f"{GROUP}/rg-dev"),
+                ("storageAccounts", f"{GROUP}/rg-dev"),
+                ("roleAssignments", f"{GROUP}/rg-dev"),
+            },
+        ),
+        (
+            {"resourceGroup": "rg-profiles"},
+            {
+                ("userAssignedIdentities", f"{GROUP}/rg-dev"),
+                ("storageAccounts", f"{GROUP}/rg-profiles"),
+                ("roleAssignments", f"{GROUP}/rg-profiles"),
+            },
+        ),
+        (
+            OURS,
+            {
+                ("userAssignedIdentities", f"{GROUP}/rg-dev"),
+                (
+                    "roleAssignments",
+                    f"{GROUP}/rg-ours/providers/Microsoft.Storage/storageAccounts/ours1",
+                ),
+            },
+        ),
+        (None, set[tuple[str, str]]()),
+    ],
+    ids=["made", "made in another group", "existing", "none"],
+)
+def test_blob_needs_rights_on_what_is_made_for_it_and_where_it_is_made(
+    blob: dict[str, object] | None, written: set[tuple[str, str]]
+) -> None:
+    kinds = {"userAssignedIdentities", "storageAccounts", "roleAssignments"}
+    storage = {} if blob is None else {"storage": {"blob": blob}}
+    found = {
+        (kind, one.scope)
+        for one in asked(settings(pyroscope=storage)).rights
+        for action in one.actions
+        if (kind := action.split("/")[1]) in kinds and action.endswith("/write")
+    }
+    assert found == written
