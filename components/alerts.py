@@ -51,7 +51,7 @@ class RuleArgs:
 
 @dataclass(frozen=True, kw_only=True)
 class AlertsArgs:
-    """Which rules, on which metrics, and who is told."""
+    """Which rules, on which metrics, and who is notified."""
 
     resource_group_name: pulumi.Input[str]
     location: str
@@ -93,9 +93,9 @@ class Alerts(pulumi.ComponentResource):
         super().__init__(
             self.TYPE, name, component_inputs(args, leave_out={"rules", "stack_mark"}), opts
         )
-        told: list[pulumi.Input[str]] = [*args.action_group_ids]
+        groups: list[pulumi.Input[str]] = [*args.action_group_ids]
         if args.email:
-            told.append(_action_group(self, name, args).id)
+            groups.append(_action_group(self, name, args).id)
         group = alertsmanagement.PrometheusRuleGroup(
             f"{name}-rule-group",
             rule_group_name=args.rule_group_name,
@@ -108,7 +108,7 @@ class Alerts(pulumi.ComponentResource):
             cluster_name=args.cluster_label,
             enabled=True,
             interval=INTERVAL,
-            rules=[_rule(rule, told) for rule in args.rules],
+            rules=[_rule(rule, groups) for rule in args.rules],
             tags=args.tags,
             opts=pulumi.ResourceOptions(
                 parent=self, transformations=adding("rule_group_args", args.rule_group_args)
@@ -120,7 +120,9 @@ class Alerts(pulumi.ComponentResource):
         self.register_outputs({"ruleGroupId": self.rule_group_id})
 
 
-def _rule(rule: RuleArgs, told: Sequence[pulumi.Input[str]]) -> alertsmanagement.PrometheusRuleArgs:
+def _rule(
+    rule: RuleArgs, groups: Sequence[pulumi.Input[str]]
+) -> alertsmanagement.PrometheusRuleArgs:
     if rule.record is not None:
         return alertsmanagement.PrometheusRuleArgs(record=rule.record, expression=rule.expression)
     return alertsmanagement.PrometheusRuleArgs(
@@ -132,7 +134,8 @@ def _rule(rule: RuleArgs, told: Sequence[pulumi.Input[str]]) -> alertsmanagement
         labels=dict(rule.labels or {}),
         annotations=dict(rule.annotations or {}),
         actions=[
-            alertsmanagement.PrometheusRuleGroupActionArgs(action_group_id=group) for group in told
+            alertsmanagement.PrometheusRuleGroupActionArgs(action_group_id=group)
+            for group in groups
         ],
         resolve_configuration=alertsmanagement.PrometheusRuleResolveConfigurationArgs(
             auto_resolved=True, time_to_resolve=RESOLVED_AFTER

@@ -72,15 +72,15 @@ def _of_file(options: argparse.Namespace) -> "Iterator[Explanation]":
 
     if options.stack or options.prometheus or options.pyroscope:
         raise UsageError("Name a file or a source, not both.")
-    told = _utilization(options.pod_spec)
+    given = _utilization(options.pod_spec)
     sizes = allocated(read_file(options.file, None, None, None), words_of(options.vocabulary))
     yield Explanation(
         name=f"Profile {options.file}",
         process=None,
         allocated=sizes,
         before=None,
-        verdict=verdict(None, sizes, told),
-        utilization=told,
+        verdict=verdict(None, sizes, given),
+        utilization=given,
     )
 
 
@@ -91,7 +91,7 @@ def _of_source(options: argparse.Namespace) -> "Iterator[Explanation]":
     from memory.verdict import not_given, verdict
 
     of, words = sources.window_of(options), sources.words_of(options.vocabulary)
-    told = _utilization(options.pod_spec)
+    given = _utilization(options.pod_spec)
     with sources.sources(options) as found:
         processes: list[Process] = []
         reading = None
@@ -113,7 +113,7 @@ def _of_source(options: argparse.Namespace) -> "Iterator[Explanation]":
                 )
             now, earlier = asked[pod]
             capacity = reading.capacity_of(pod) if reading is not None and pod is not None else 0.0
-            utilization = told if options.pod_spec is not None else not_given(pod)
+            utilization = given if options.pod_spec is not None else not_given(pod)
             yield Explanation(
                 name=f"Process {process.pid} of {pod}" if process is not None else "All profiles",
                 process=process,

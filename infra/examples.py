@@ -88,7 +88,7 @@ gpuobs:prometheus:
 """,
     ),
     (
-        "Somebody is told of leaks and failures ([Alerts](alerts.md))",
+        "Somebody is notified of leaks and failures ([Alerts](alerts.md))",
         """\
 gpuobs:prometheus:
   azureMonitorWorkspace: { existing: { name: amw-dev, resourceGroup: rg-dev } }

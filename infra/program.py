@@ -81,7 +81,7 @@ def register(stack: Stack, operations: Operations) -> None:
         stack.options(depends_on=[*before, sources], deleted_with=created),
     )
 
-    # 6. Somebody who is told; and what the operator gets.
+    # 6. Who is notified; and what the operator gets.
     _alerts(stack, group, cluster, prometheus, pyroscope, dashboard)
     _export(stack, gadget, pyroscope, target, endpoint, sources, dashboard)
 

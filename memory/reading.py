@@ -101,7 +101,7 @@ class Reading:
     processes: Sequence[Process]
     devices: Sequence[Device] = ()
     device_source: str = ""
-    """Which exporter told of the devices; empty without one."""
+    """Which exporter reported the devices; empty without one."""
     nodes: Mapping[Pod, str] = field(default_factory=dict[Pod, str])
     started: Mapping[Pod, float] = field(default_factory=dict[Pod, float])
     """When a pod started, in seconds of the Unix epoch."""

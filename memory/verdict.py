@@ -26,10 +26,10 @@ LEAST_ALLOCATED: Final = 64 * 10**6
 """Bytes below which a profile says nothing about the memory of a GPU."""
 _STARTED_FULL: Final = 0.9
 _FILLED: Final = (0.85, 1.05)
-"""What a server holds, as a share of what it is told to take: the agent sees no CUDA context, and
+"""What a server holds, as a share of what it is set to take: the agent sees no CUDA context, and
 activations are freed again."""
 VLLM_DEFAULT: Final = 0.9
-"""``gpu_memory_utilization`` of a vLLM server that is not told otherwise (its documentation)."""
+"""``gpu_memory_utilization`` of a vLLM server that is not set otherwise (its documentation)."""
 
 
 class Kind(StrEnum):
@@ -85,11 +85,11 @@ def verdict(
     ``capacity`` is what its GPU has, in bytes; 0: not known.
     """
     history = growth(process.held) if process is not None else Growth(enough=False)
-    told = allocated is not None and allocated.total >= LEAST_ALLOCATED
-    configured_share = allocated.share(*CONFIGURED) if allocated is not None and told else 0.0
+    known = allocated is not None and allocated.total >= LEAST_ALLOCATED
+    configured_share = allocated.share(*CONFIGURED) if allocated is not None and known else 0.0
     budget = _budget(process, utilization, capacity)
     configured = configured_share >= MOSTLY or _filled_at_start(process, history) or bool(budget)
-    if not told and not history.enough and not budget:
+    if not known and not history.enough and not budget:
         kind = Kind.TOO_LITTLE
     elif history.steady:
         kind = Kind.BOTH if configured else Kind.GROWTH
@@ -98,8 +98,8 @@ def verdict(
     return Verdict(
         kind=kind,
         growth=history,
-        reasons=[*_reasons(history, allocated if told else None, configured_share), *budget],
-        next_step=_next_step(kind, allocated if told else None, utilization),
+        reasons=[*_reasons(history, allocated if known else None, configured_share), *budget],
+        next_step=_next_step(kind, allocated if known else None, utilization),
     )
 
 
@@ -115,7 +115,7 @@ def _filled_at_start(process: Process | None, history: Growth) -> bool:
 
 
 def _budget(process: Process | None, utilization: Utilization, capacity: float) -> list[str]:
-    """That it holds the share of its GPU which vLLM is told to take; empty where it does not."""
+    """That it holds the share of its GPU which vLLM is set to take; empty where it does not."""
     if process is None or utilization.value is None or not capacity:
         return []
     wanted = utilization.value * capacity
@@ -185,7 +185,7 @@ def _not_configured(allocated: Allocated | None) -> str:
     return next((one.function for one in allocated.parts if one.part not in known), "")
 
 
-# --- what the pod was told ---------------------------------------------------------------------
+# --- what the pod was given ---------------------------------------------------------------------
 
 
 _FLAG: Final = re.compile(r"--gpu[-_]memory[-_]utilization(?:[= ]+|$)([0-9.]+)?")

@@ -75,12 +75,12 @@ def survey(request: SurveyRequest, session: Session) -> Survey:
         _await_rest(request, session)
     with ThreadPoolExecutor(_THREADS) as pool:
         surveyor = _Surveyor(request, session, pool)
-        told = [pool.submit(surveyor.action_group, one) for one in request.action_group_ids]
+        groups = [pool.submit(surveyor.action_group, one) for one in request.action_group_ids]
         rights = [pool.submit(surveyor.right, one) for one in request.rights]
         found = surveyor.survey(_caller_of(token))
         return found.model_copy(
             update={
-                "action_groups": tuple(one.result() for one in told),
+                "action_groups": tuple(one.result() for one in groups),
                 "rights": tuple(one.result() for one in rights),
             }
         )

@@ -155,11 +155,11 @@ def tell(demo: Demo) -> None:
     demo.simulate(*gpuobs, "ledger", "--stack", STACK)
     demo.simulate(*gpuobs, "explain", "--stack", STACK, "--pod", "vllm-0")
 
-    demo.heading("Who is told of a leak? The stack's alert rules on a real Prometheus")
+    demo.heading("Who is notified of a leak? The stack's alert rules on a real Prometheus")
     rules = file.with_name("rules.yaml")
     demo.simulate(*gpuobs, "alerts", "--stack", STACK, "--output", str(rules))
     try:
-        show(leak.told(rules))
+        show(leak.fired(rules))
     except ValueError as error:
         raise DemoError(f"a leak fires no alert:\n{error}") from error
 

@@ -32,7 +32,7 @@ _SCRAPED: Final = {
 }
 
 
-def told(rules: Path) -> str:
+def fired(rules: Path) -> str:
     """What the demo says: the alert of ``rules`` as it fires, or why that is not shown.
 
     Raises:

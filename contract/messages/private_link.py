@@ -31,7 +31,7 @@ class PrivateLinkRequest(Message):
     """Group of the cluster's nodes, where the service is in another group, which clusters may
     share: it holds the load balancer of what is this cluster's. None: the service's own group."""
     own_endpoint: OwnEndpoint | None = None
-    """Whose connection holds nothing up; None: not told."""
+    """Whose connection holds nothing up; None: not given."""
     protect_connections: bool | None = None
     """False: other people's connections are cut off; None: they are waited for."""
 

@@ -17,7 +17,7 @@ class SignalRequest(Message):
     extension_id: str = ""
     """The agent's cluster extension, for its version; empty: a stack of an earlier program."""
     own_prometheus: bool = False
-    """Whether the metrics are in a Prometheus of the user's own, which must be told to scrape."""
+    """Whether the metrics are in a Prometheus of the user's own, which must be set to scrape."""
     window_minutes: int = 60
 
 

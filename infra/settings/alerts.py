@@ -1,4 +1,4 @@
-"""Section ``alerts``: who is told of what; off where nobody is named."""
+"""Section ``alerts``: who is notified of what; off where nobody is named."""
 
 from collections.abc import Iterable, Sequence
 from typing import Annotated
@@ -144,7 +144,7 @@ class AlertsSettings(Section):
 
     @property
     def on(self) -> bool:
-        """Whether anybody is to be told."""
+        """Whether anybody is to be notified."""
         return bool(self.action_groups or self.email)
 
     @property

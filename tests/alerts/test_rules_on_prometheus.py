@@ -388,7 +388,7 @@ def test_the_file_is_one_that_prometheus_accepts(tmp_path: Path) -> None:
 def test_the_demo_shows_the_alert_in_prometheus_own_words(tmp_path: Path) -> None:
     rules_file = tmp_path / "rules.yaml"
     rules_file.write_text(prometheus_file(RULES, "https://grafana/d/gpu"))
-    shown = leak.told(rules_file)
+    shown = leak.fired(rules_file)
     assert "holds 3 GB of GPU memory more with every hour" in shown
     assert "command: python -m gpuobs explain --stack dev --window 2h --pod notebook-0" in shown
     assert "https://grafana/d/gpu?from=now-2h&to=now&var-namespace=research" in shown
@@ -398,4 +398,4 @@ def test_the_demo_says_so_where_the_leak_would_not_fire(tmp_path: Path) -> None:
     rules_file = tmp_path / "rules.yaml"
     rules_file.write_text(prometheus_file(RULES).replace("* 3600 / 1000000000", "* 0"))
     with pytest.raises(ValueError, match="GpuMemoryLeak"):
-        leak.told(rules_file)
+        leak.fired(rules_file)
