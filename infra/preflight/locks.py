@@ -16,7 +16,7 @@ def check_locks(
     """The locks over what this stack changes or deletes.
 
     One that refuses changes stops a stack that is not all there; afterwards, nothing may have to be
-    changed. One that refuses deletions is somebody's decision, and reported before there is anything
+    changed. One that refuses deletions is somebody's decision, and reported before anything is made
     that `destroy` would leave.
     """
     # Of the nodes' group, which AKS changes as a whole, also one on anything in it (AKS 3291).
