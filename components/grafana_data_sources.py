@@ -82,7 +82,8 @@ class GrafanaDataSourcesArgs:
 
     target: GrafanaTargetArgs
     owner: OwnerArgs
-    pyroscope: PyroscopeSourceArgs
+    pyroscope: PyroscopeSourceArgs | None = None
+    """None: a source that is there shows the profiles."""
     prometheus: PrometheusSourceArgs | None = None
     adopt: bool
     """Whether to take over a source of the same name or uid that is not this owner's."""
@@ -125,7 +126,8 @@ class GrafanaDataSources(pulumi.ComponentResource):
 
     TYPE = "gpuobs:index:GrafanaDataSources"
 
-    pyroscope_uid: pulumi.Output[str]
+    pyroscope_uid: pulumi.Output[str] | None
+    """None: none is made."""
     prometheus_uid: pulumi.Output[str] | None
     """None: no metrics."""
 
@@ -137,16 +139,17 @@ class GrafanaDataSources(pulumi.ComponentResource):
         self._grafana = deleted_with(opts)
         pyroscope, prometheus = args.pyroscope, args.prometheus
         placement = args.target.placement(args.owner, adopt=args.adopt)
-        self._apply(
-            f"{name}-{Source.PYROSCOPE}",
-            args,
-            Source.PYROSCOPE,
-            pyroscope.uid,
-            pulumi.Output.all(placement, pyroscope.url).apply(
-                lambda parts: pyroscope_request(pyroscope, *parts).to_json()
-            ),
-            triggers=[pyroscope.endpoint_id] if pyroscope.endpoint_id is not None else None,
-        )
+        if pyroscope is not None:
+            self._apply(
+                f"{name}-{Source.PYROSCOPE}",
+                args,
+                Source.PYROSCOPE,
+                pyroscope.uid,
+                pulumi.Output.all(placement, pyroscope.url).apply(
+                    lambda parts: pyroscope_request(pyroscope, *parts).to_json()
+                ),
+                triggers=[pyroscope.endpoint_id] if pyroscope.endpoint_id is not None else None,
+            )
         if prometheus is not None:
             self._apply(
                 f"{name}-{Source.PROMETHEUS}",
@@ -157,7 +160,7 @@ class GrafanaDataSources(pulumi.ComponentResource):
                     lambda parts: prometheus_request(prometheus, *parts).to_json()
                 ),
             )
-        self.pyroscope_uid = pulumi.Output.from_input(pyroscope.uid)
+        self.pyroscope_uid = pulumi.Output.from_input(pyroscope.uid) if pyroscope else None
         self.prometheus_uid = pulumi.Output.from_input(prometheus.uid) if prometheus else None
         self.register_outputs(
             {"pyroscopeUid": self.pyroscope_uid, "prometheusUid": self.prometheus_uid}

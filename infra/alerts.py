@@ -32,7 +32,7 @@ def arguments(
         rules=[_rule(rule, on_grafana.url) for rule in stack.alert_rules],
         action_group_ids=settings.action_groups,
         email=settings.email,
-        collect_pyroscope=stack.has_metrics_add_on,
+        collect_pyroscope=stack.has_metrics_add_on and stack.settings.pyroscope.existing is None,
         stack_mark=stack.names.request_message,
         tags=stack.tags,
     )

@@ -54,6 +54,7 @@ from components.present_extension import PresentExtensionArgs
 from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArgs
 from components.private_link_role import PrivateLinkRoleArgs
 from components.pyroscope import PyroscopeArgs
+from components.pyroscope_elsewhere import PyroscopeElsewhereArgs
 from components.pyroscope_storage import BlobArgs, KeepingArgs
 from components.release_recovery import RecoveryArgs
 from components.release_repair import RepairArgs
@@ -74,7 +75,7 @@ from infra.settings import (
     AUTH_TYPES,
     AzureMonitorWorkspaceSettings,
     ChartSettings,
-    SelfHostedGrafana,
+    ExistingPyroscope,
     SystemPool,
 )
 from infra.stack import Stack
@@ -272,6 +273,15 @@ def pyroscope(stack: Stack, gadget: InspektorGadget, blob: BlobArgs | None) -> P
     )
 
 
+def pyroscope_elsewhere(
+    stack: Stack, gadget: InspektorGadget, existing: ExistingPyroscope
+) -> PyroscopeElsewhereArgs:
+    """A store that is there already."""
+    return PyroscopeElsewhereArgs(
+        namespace=gadget.namespace, host=existing.host, stack_mark=stack.names.request_message
+    )
+
+
 def _private_link(stack: Stack) -> PrivateLinkArgs:
     link = stack.settings.pyroscope.private_link
     wanted: dict[str, Any] = {field: getattr(link, field) or None for field in ANNOTATIONS}
@@ -441,9 +451,11 @@ def private_endpoint(
     )
 
 
-def pyroscope_source(stack: Stack) -> PyroscopeSource:
-    """The source of the profiles."""
+def pyroscope_source(stack: Stack) -> PyroscopeSource | None:
+    """The source of the profiles; None where one that is there shows them."""
     named = stack.pyroscope_source
+    if named is None:
+        return None
     return PyroscopeSource(name=named.name, uid=named.uid)
 
 
@@ -470,9 +482,14 @@ def pyroscope_url(address: str) -> str:
     return f"http://{address}:{PYROSCOPE_PORT}"
 
 
-def own_pyroscope_url(stack: Stack, own: SelfHostedGrafana) -> str:
-    """Where a Grafana that is not Azure's reads profiles."""
-    return own.pyroscope_url or stack.agents_url
+def own_pyroscope_url(stack: Stack) -> str:
+    """Where Grafana reads profiles without a private endpoint; empty: through one."""
+    own, existing = stack.settings.grafana.self_hosted, stack.settings.pyroscope.existing
+    if own is not None and own.pyroscope_url is not None:
+        return own.pyroscope_url
+    if existing is not None:
+        return existing.url
+    return stack.agents_url if own is not None else ""
 
 
 def data_sources(
@@ -494,10 +511,13 @@ def data_sources(
     )
 
 
-def _placed_source(stack: Stack, endpoint: GrafanaPrivateEndpoint | None) -> PyroscopeSourceArgs:
-    profiles, own = pyroscope_source(stack), stack.settings.grafana.self_hosted
-    if own is not None:
-        url = own_pyroscope_url(stack, own)
+def _placed_source(
+    stack: Stack, endpoint: GrafanaPrivateEndpoint | None
+) -> PyroscopeSourceArgs | None:
+    profiles, url = pyroscope_source(stack), own_pyroscope_url(stack)
+    if profiles is None:
+        return None
+    if url:
         return PyroscopeSourceArgs(name=profiles.name, uid=profiles.uid, url=url)
     if endpoint is None:
         raise ValueError("Azure's Grafana reaches Pyroscope through a private endpoint alone")
@@ -534,7 +554,7 @@ def wanted_dashboard(stack: Stack) -> Dashboard:
         uid=uid,
         # Distinct on a shared Grafana, which refuses a second one of a title in a folder.
         title=f"GPU memory of {stack.cluster_name} ({stack.known_as.stack})",
-        pyroscope_uid=stack.pyroscope_source.uid,
+        pyroscope_uid=stack.pyroscope_uid,
         prometheus_uid=metrics.uid if metrics else None,
         owner_text=f"Managed by the Pulumi stack {stack.known_as.project}/{stack.known_as.stack}.",
     )

@@ -26,6 +26,7 @@ class Own(StrEnum):
     LINK_ROLE = "private-link-role-assignment"
     RELEASE_GUARD = "pyroscope-private-link-guard"
     RELEASE = "pyroscope-release"
+    ELSEWHERE = "pyroscope-elsewhere-service"
     STORAGE_ACCOUNT = "profile-storage-account"
     STORAGE_ROLE = "profile-storage-role"
     RELEASE_RECOVERY = "pyroscope-release-recovery"

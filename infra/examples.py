@@ -1,5 +1,6 @@
 """Settings by example, for the reference: each is the change of a stack file for one wish."""
 
+from contract.agent import PYROSCOPE_PORT
 from contract.azure import grafana_id
 
 _ELSEWHERE = grafana_id("99999999-9999-4999-8999-999999999999", "rg-shared", "grafana-shared")
@@ -32,6 +33,15 @@ gpuobs:grafana:
         """\
 gpuobs:grafana:
   selfHosted: { url: https://grafana.example.org }
+""",
+    ),
+    (
+        "A Pyroscope of your own, without TLS and credentials, that Grafana shows already",
+        f"""\
+gpuobs:pyroscope:
+  existing:
+    url: http://pyroscope.monitoring.svc.cluster.local:{PYROSCOPE_PORT}
+    dataSource: central-pyroscope
 """,
     ),
     (

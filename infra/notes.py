@@ -22,13 +22,18 @@ NO_METRICS = "Without gpuobs:prometheus there are no metrics, and no panels that
 SIGNAL = "Does data arrive? python -m gpuobs check --stack {stack} --wait 300"
 
 
+def _is_ephemeral(settings: Settings) -> bool:
+    own = settings.pyroscope.existing is None
+    return own and not settings.pyroscope.storage.planned_disk
+
+
 def notes(settings: Settings, stack: str) -> list[str]:
     """The sentences for the stack of this name with ``settings``."""
     prometheus = settings.prometheus
     has_metrics = prometheus.azure_monitor_workspace is not None or prometheus.url is not None
     return [
         *RECORDED,
-        *([] if settings.pyroscope.storage.planned_disk else [EPHEMERAL]),
+        *([EPHEMERAL] if _is_ephemeral(settings) else []),
         *([] if has_metrics else [NO_METRICS]),
         SIGNAL.format(stack=stack),
     ]

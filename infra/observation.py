@@ -45,8 +45,9 @@ def revisions(
             lambda parts: _request(stack, parts[0], metrics, parts[1], dashboard)
         ),
     )
-    approved = [APPROVAL] if stack.settings.grafana.is_managed else []
-    names = [*approved, Source.PYROSCOPE, *([Source.PROMETHEUS] if metrics else []), DASHBOARD]
+    approved = [APPROVAL] if stack.has_private_endpoint else []
+    profiles = [Source.PYROSCOPE] if stack.pyroscope_source is not None else []
+    names = [*approved, *profiles, *([Source.PROMETHEUS] if metrics else []), DASHBOARD]
 
     def revision(name: str) -> pulumi.Output[str]:
         return found.apply(lambda by_name: by_name[name])
@@ -61,13 +62,11 @@ def _request(
     metrics_url: str,
     dashboard: Dashboard,
 ) -> ObserveRequest:
-    own = stack.settings.grafana.self_hosted
-    address = (
-        pyroscope_url(PRIVATE_IP_PLACEHOLDER) if own is None else own_pyroscope_url(stack, own)
-    )
-    sources: dict[str, DataSourceRequest] = {
-        Source.PYROSCOPE: pyroscope_request(pyroscope_source(stack), on, address)
-    }
+    url = own_pyroscope_url(stack) or pyroscope_url(PRIVATE_IP_PLACEHOLDER)
+    profiles = pyroscope_source(stack)
+    sources: dict[str, DataSourceRequest] = {}
+    if profiles is not None:
+        sources[Source.PYROSCOPE] = pyroscope_request(profiles, on, url)
     if metrics is not None:
         sources[Source.PROMETHEUS] = prometheus_request(metrics, on, metrics_url)
     return ObserveRequest(
@@ -77,7 +76,7 @@ def _request(
             private_link_id=stack.private_link_id,
             request_message=stack.names.request_message,
         )
-        if own is None
+        if stack.has_private_endpoint
         else None,
         data_sources=sources,
         dashboards={DASHBOARD: dashboard_request(dashboard, on)},

@@ -19,6 +19,7 @@ from components.inspektor_gadget import InspektorGadget
 from components.managed_prometheus import ManagedPrometheus
 from components.private_link_role import PrivateLinkRole
 from components.pyroscope import Pyroscope
+from components.pyroscope_elsewhere import PyroscopeElsewhere
 from components.pyroscope_storage import BlobArgs, WatchArgs
 from contract.choices import ClusterCredentials
 from contract.messages.signal import SignalRequest
@@ -125,9 +126,20 @@ def _prometheus(
     return ManagedPrometheus("prometheus", args, stack.options(subscription=stack.own_subscription))
 
 
+Store = Pyroscope | PyroscopeElsewhere
+"""Where the profiles are kept: by the stack, or by somebody else."""
+
+
 def _pyroscope(
     stack: Stack, group: pulumi.Input[str], cluster: AksCluster, gadget: InspektorGadget
-) -> Pyroscope:
+) -> Store:
+    existing = stack.settings.pyroscope.existing
+    if existing is not None:
+        return PyroscopeElsewhere(
+            "pyroscope-elsewhere",
+            arguments.pyroscope_elsewhere(stack, gadget, existing),
+            stack.options(cluster.provider, depends_on=[gadget], deleted_with=cluster.created),
+        )
     return Pyroscope(
         "pyroscope",
         arguments.pyroscope(stack, gadget, _profile_storage(stack, group, cluster)),
@@ -191,10 +203,10 @@ def _private_endpoint(
     stack: Stack,
     group: pulumi.Input[str],
     grafana: GrafanaWorkspace | None,
-    store: Pyroscope,
+    store: Store,
     revisions: arguments.Revisions,
 ) -> GrafanaPrivateEndpoint | None:
-    if grafana is None or store.private_link_id is None:
+    if grafana is None or not isinstance(store, Pyroscope) or store.private_link_id is None:
         return None
     return GrafanaPrivateEndpoint(
         "private-endpoint",
@@ -224,7 +236,7 @@ def _alerts(
     group: pulumi.Input[str],
     cluster: AksCluster,
     metrics: ManagedPrometheus | None,
-    store: Pyroscope,
+    store: Store,
     dashboard: GrafanaDashboard,
 ) -> None:
     if metrics is None or not stack.settings.alerts.on:
@@ -243,7 +255,7 @@ def _alerts(
 def _export(
     stack: Stack,
     gadget: InspektorGadget,
-    pyroscope: Pyroscope,
+    pyroscope: Store,
     grafana: GrafanaTargetArgs,
     endpoint: GrafanaPrivateEndpoint | None,
     sources: GrafanaDataSources,
@@ -251,7 +263,7 @@ def _export(
 ) -> None:
     pulumi.export("dashboardUrl", dashboard.url)
     pulumi.export("grafanaEndpoint", grafana.endpoint)
-    pulumi.export("dataSourceUids", _uids(sources))
+    pulumi.export("dataSourceUids", _uids(stack, sources))
     if endpoint is not None:
         reached = {"state": endpoint.state, "privateIp": endpoint.private_ip}
         pulumi.export("privateEndpoint", reached)
@@ -261,8 +273,12 @@ def _export(
     pulumi.export("notes", notes(stack.settings, stack.name))
 
 
-def _uids(sources: GrafanaDataSources) -> dict[str, pulumi.Output[str]]:
-    uids = {"pyroscope": sources.pyroscope_uid}
+def _uids(stack: Stack, sources: GrafanaDataSources) -> dict[str, pulumi.Input[str]]:
+    uids: dict[str, pulumi.Input[str]] = {
+        "pyroscope": sources.pyroscope_uid
+        if sources.pyroscope_uid is not None
+        else stack.pyroscope_uid
+    }
     if sources.prometheus_uid is not None:
         uids["prometheus"] = sources.prometheus_uid
     return uids
@@ -276,7 +292,7 @@ def _signal_check(stack: Stack, grafana: GrafanaTargetArgs) -> pulumi.Output[dic
         return SignalRequest(
             endpoint=endpoint,
             token_variable=grafana.token_variable,
-            pyroscope_uid=stack.pyroscope_source.uid,
+            pyroscope_uid=stack.pyroscope_uid,
             prometheus_uid=metrics.uid if metrics else None,
             cluster_id=stack.cluster_id,
             extension_id=stack.request.extension_id or "",

@@ -180,9 +180,16 @@ class Stack:
         return grafana.location if grafana else self.existing.location
 
     @property
-    def pyroscope_source(self) -> WantedSource:
-        """The data source of the profiles."""
-        return self.on_grafana.sources[Source.PYROSCOPE]
+    def pyroscope_source(self) -> WantedSource | None:
+        """The data source of the profiles; None where one that is there shows them."""
+        return self.on_grafana.sources.get(Source.PYROSCOPE)
+
+    @property
+    def pyroscope_uid(self) -> str:
+        """Uid of the data source of the profiles, whoever made it."""
+        existing = self.settings.pyroscope.existing
+        theirs = existing.data_source if existing is not None else None
+        return theirs or self.on_grafana.sources[Source.PYROSCOPE].uid
 
     @property
     def prometheus_source(self) -> WantedSource | None:
@@ -218,6 +225,11 @@ class Stack:
     def owner(self) -> OwnerArgs:
         """Whose the objects on a shared Grafana are."""
         return _owner(self.cluster_id, self.known_as)
+
+    @property
+    def has_private_endpoint(self) -> bool:
+        """Whether Grafana reaches Pyroscope through a managed private endpoint of this stack's."""
+        return self.settings.grafana.is_managed and self.settings.makes_private_link
 
     @property
     def agents_url(self) -> str:

@@ -32,6 +32,7 @@ from contract.messages.survey import (
     PoolFacts,
     Presence,
     PrivateLinkFacts,
+    PyroscopeFacts,
     RightFacts,
     RoleFacts,
     StorageFacts,
@@ -185,7 +186,7 @@ class _Surveyor:
             partial(self._roles, principal=grafana_facts.principal_id),
             request.workspace_id if grafana_facts.principal_id else None,
         )
-        own_grafana = self._start_looking_at_own_grafana()
+        ones_own = self._start_looking_at_ones_own(grafana_facts)
         on_grafana = self._start(self._on_grafana, grafana_facts.endpoint or None)
         assigned = self._start(self._assigned, request.grafana_id)
         caller_roles = _result(roles, None)
@@ -217,7 +218,7 @@ class _Surveyor:
             quota_limit=quota_facts.limit,
             quota_used=quota_facts.used,
             cores_per_node=quota_facts.cores,
-        ).model_copy(update={**link(), **storage(), **in_the_way(), **own_grafana()})
+        ).model_copy(update={**link(), **storage(), **in_the_way(), **ones_own()})
 
     def _start_reading_locks(self) -> "list[Future[tuple[LockFacts, ...]]]":
         request = self._request
@@ -424,18 +425,45 @@ class _Surveyor:
         except OperationError:
             return OnGrafana()
 
-    def _start_looking_at_own_grafana(self) -> Callable[[], dict[str, object]]:
-        """Begin to look at a Grafana that is not Azure's; the fields of a survey it answers."""
+    def _pyroscope(self, grafana: GrafanaFacts) -> PyroscopeFacts:
+        """The server that is there already, if the stack uses one."""
+        request = self._request
+        if request.pyroscope is None:
+            return PyroscopeFacts()
+        from operations.existing_pyroscope import look
+        from operations.grafana import Grafana
+
+        own, variable = request.own_grafana, None
+        endpoint = grafana.endpoint
+        if own is not None:
+            endpoint, variable = own.url, own.token_variable
+        try:
+            there = (
+                Grafana(self._session, endpoint, request.grafana_id or "", token_variable=variable)
+                if endpoint
+                else None
+            )
+        except OperationError:
+            there = None
+        return look(request.pyroscope, there)
+
+    def _start_looking_at_ones_own(self, grafana: GrafanaFacts) -> Callable[[], dict[str, object]]:
+        """Begin to look at a server and a Grafana of one's own; the fields that they answer."""
         wanted, objects = self._request.own_grafana, self._request.on_grafana
+        server = self._pool.submit(self._pyroscope, grafana)
         if wanted is None:
-            return dict
+            return lambda: {"pyroscope": server.result()}
         from operations.own_grafana import look
 
         found = self._pool.submit(look, wanted, objects, self._session)
 
         def answer() -> dict[str, object]:
             facts, on_grafana = found.result()
-            return {"own_grafana": facts, "on_grafana": on_grafana}
+            return {
+                "pyroscope": server.result(),
+                "own_grafana": facts,
+                "on_grafana": on_grafana,
+            }
 
         return answer
 

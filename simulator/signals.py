@@ -142,12 +142,22 @@ def profiles_missing(world: World, cluster_id: str) -> str:
     objects = world.clusters[cluster_id]
     namespace, name, port = PUSH_TARGET
     service = _service(objects, f"{namespace}/{name}")
+    if service is not None and dig(service, "spec", "type") == "ExternalName":
+        host = as_text(dig(service, "spec", "externalName"))
+        found = pyroscope_inside(world, cluster_id, f"http://{host}:{port}")
+        return found if isinstance(found, str) else _pushed_elsewhere(world, cluster_id, extension)
     if service is None or port not in cloud_controller.ports_of(service):
         return f"produced zero addresses: there is no Service {name}.{namespace} with port {port}"
     for server in _servers(world, cluster_id, objects):
         if server.namespace == namespace and _selects(objects, service, server):
             return _incompatible(server, as_text(extension.properties.get("currentVersion")))
     return f"no ready Pyroscope is behind the Service {name}.{namespace}"
+
+
+def _pushed_elsewhere(world: World, cluster_id: str, extension: Resource) -> str:
+    server = ready_pyroscope(world, cluster_id)
+    version = as_text(extension.properties.get("currentVersion"))
+    return _incompatible(server, version) if server else "no Pyroscope is ready"
 
 
 def metrics_missing(world: World, cluster_id: str, workspace_id: str) -> str:

@@ -55,6 +55,14 @@ class WantedOwnGrafana(Message):
     """Types of data sources."""
 
 
+class WantedPyroscope(Message):
+    """A Pyroscope that is there already."""
+
+    url: str
+    data_source: str | None = None
+    """Uid of the data source of Grafana that shows it; None: it is to be made."""
+
+
 class SurveyRequest(Message):
     """Which things to look up, by their ARM ids; None: not asked.
 
@@ -127,6 +135,8 @@ class SurveyRequest(Message):
     """Whether this stack makes the account where it is not there."""
     storage_mark: str = ""
     """What the stack's own account is marked with."""
+    pyroscope: WantedPyroscope | None = None
+    """Which server is to be used; None: the stack's own."""
     own_grafana: WantedOwnGrafana | None = None
     """In place of ``grafana_id``."""
     on_grafana: WantedOnGrafana | None = None
@@ -356,6 +366,16 @@ class OwnGrafanaFacts(Message):
     missing_plugins: tuple[str, ...] = ()
 
 
+class PyroscopeFacts(Message):
+    """A Pyroscope that is there already, as far as it can be asked from here or through Grafana."""
+
+    version: str = ""
+    """What it says; empty where it could not be asked, or does not say."""
+    source: Presence = Presence.NOT_ASKED
+    """Of the data source, on Grafana."""
+    source_type: str = ""
+
+
 class WorkspaceFacts(Message):
     """An existing Azure Monitor workspace."""
 
@@ -479,6 +499,7 @@ class Survey(Message):
     extension: ExtensionFacts = ExtensionFacts(presence=Presence.NOT_ASKED)
     grafana: GrafanaFacts = GrafanaFacts(presence=Presence.NOT_ASKED)
     own_grafana: OwnGrafanaFacts = OwnGrafanaFacts(presence=Presence.NOT_ASKED)
+    pyroscope: PyroscopeFacts = PyroscopeFacts()
     workspace: WorkspaceFacts = WorkspaceFacts(presence=Presence.NOT_ASKED)
     inside: InsideFacts = InsideFacts(presence=Presence.NOT_ASKED)
     endpoints: tuple[EndpointFacts, ...] = ()

@@ -34,6 +34,8 @@ def check_agent(settings: Settings, extension: ExtensionFacts) -> Iterator[Findi
 
 def check_contract(settings: Settings, agent: str) -> Iterator[Finding]:
     """Whether the server will store the profiles of this agent."""
+    if settings.pyroscope.existing is not None:
+        return  # its version is its own: infra.preflight.existing_pyroscope
     server = settings.pyroscope
     if server.allow_incompatible_server:
         return

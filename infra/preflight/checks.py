@@ -25,6 +25,7 @@ from infra.preflight.cluster import (
     check_metrics,
     check_quota,
 )
+from infra.preflight.existing_pyroscope import check_existing_pyroscope
 from infra.preflight.finding import Finding, Place
 from infra.preflight.gpu_software import check_gpu_software
 from infra.preflight.grafana import (
@@ -154,6 +155,7 @@ def _findings(
     yield from _grafana(settings, survey, request, run)
     yield from _workspace(survey, request, collects=run.collects)
     yield from check_storage(settings, survey, request, run.deployed)
+    yield from check_existing_pyroscope(settings, survey, run.deployed)
     if settings.makes_private_link:
         yield from check_visibility(settings, _subscription(survey, request))
     yield from check_regions(survey, _location(settings, survey))

@@ -20,6 +20,9 @@ def wanted_on_grafana(settings: Settings, names: Names, owner: Owner) -> WantedO
     }
     if not settings.prometheus.has_metrics:
         del sources[Source.PROMETHEUS]
+    existing = settings.pyroscope.existing
+    if existing is not None and existing.data_source is not None:
+        del sources[Source.PYROSCOPE]
     return WantedOnGrafana(
         owner=owner,
         sources=sources,

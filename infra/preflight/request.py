@@ -8,7 +8,7 @@ from contract import azure
 from contract.choices import ClusterCredentials
 from contract.grafana import FOLDER_PERMISSIONS, PERMISSIONS, PROMETHEUS, PYROSCOPE
 from contract.images import CHART
-from contract.messages.survey import SurveyRequest, WantedOwnGrafana
+from contract.messages.survey import SurveyRequest, WantedOwnGrafana, WantedPyroscope
 from infra.deployed import EVERYTHING, Own
 from infra.names import Names
 from infra.rights import wanted_rights
@@ -82,12 +82,20 @@ def survey_request(
     )
     request = request.model_copy(
         update={
+            "pyroscope": _pyroscope(settings),
             **_grafana(settings, names, subscription, own_group, deployed),
             **_storage(settings, names, own_subscription),
         }
     )
     rights = wanted_rights(settings, request, azure.group_id(own_subscription, own_group))
     return request.model_copy(update={"rights": rights})
+
+
+def _pyroscope(settings: Settings) -> WantedPyroscope | None:
+    existing = settings.pyroscope.existing
+    if existing is None:
+        return None
+    return WantedPyroscope(url=existing.url, data_source=existing.data_source)
 
 
 def _link_name(settings: Settings, names: Names) -> str | None:
@@ -191,7 +199,8 @@ def _made_in_the_cluster(settings: Settings) -> tuple[Own, ...]:
     """What others may have made there as well, or a run of this stack that was killed."""
     pool = settings.gpu_pool
     return (
-        *(Own.NAMESPACE, Own.EXTENSION, Own.RELEASE),
+        *(Own.NAMESPACE, Own.EXTENSION),
+        *([] if settings.pyroscope.existing is not None else [Own.RELEASE]),
         *([Own.GPU_POOL] if pool.enabled else []),
         *([Own.DEVICE_PLUGIN] if pool.enabled and pool.device_plugin else []),
     )
@@ -218,6 +227,8 @@ def needed_namespaces(settings: Settings) -> tuple[str, ...]:
 
 def _chart_registry(settings: Settings) -> str | None:
     chart = settings.pyroscope.chart
+    if settings.pyroscope.existing is not None:
+        return None
     if chart.path is not None or chart.repository is not None:
         return None
     if chart.oci is None and settings.registry.prefix is not None:

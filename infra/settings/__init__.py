@@ -14,6 +14,7 @@ from infra.settings.cluster import (
     NewCluster,
     SystemPool,
 )
+from infra.settings.existing_pyroscope import ExistingPyroscope
 from infra.settings.former import with_current_spellings
 from infra.settings.gpu_pool import (
     Autoscaling,
@@ -77,6 +78,7 @@ __all__ = [
     "ExistingCluster",
     "ExistingContainer",
     "ExistingGrafana",
+    "ExistingPyroscope",
     "GpuPoolSettings",
     "GrafanaRoleAssignment",
     "GrafanaSettings",

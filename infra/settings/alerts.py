@@ -86,7 +86,7 @@ class AlertRulesSettings(Section):
     upload_failing: AlertRuleSettings = AlertRuleSettings()
     """Pyroscope cannot store profiles in its bucket."""
     uploads_missing: AlertRuleSettings = AlertRuleSettings()
-    """Pyroscope has stored nothing for 3 hours."""
+    """Pyroscope has stored nothing for twice as long as profiles take to its bucket (3 hours)."""
     compactor_failing: AlertRuleSettings = AlertRuleSettings()
     """Pyroscope's compactor never succeeds."""
     restarted: AlertRuleSettings = AlertRuleSettings()

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
+from pydantic.alias_generators import to_camel
 
 from contract.compatibility import DEFAULT_CHART, DEFAULT_SERVER
 from contract.images import CHART
 from infra.settings.chart_values import broken_values, with_texts
+from infra.settings.existing_pyroscope import ExistingPyroscope
 from infra.settings.scheduling import broken_scheduling, toleration_texts
 from infra.settings.section import RuleViolation, Section, Text
 from infra.settings.storage import StorageSettings, broken_storage
@@ -181,6 +183,8 @@ class PrivateLinkSettings(Section):
 class PyroscopeSettings(Section):
     """The server that keeps the profiles."""
 
+    existing: ExistingPyroscope | None = None
+    """A server that is there already, in place of one of the stack's own."""
     chart: ChartSettings = ChartSettings()
     """Where the Helm chart comes from."""
     image_tag: ImageTag = DEFAULT_SERVER
@@ -205,7 +209,18 @@ class PyroscopeSettings(Section):
     `true` is read as the text `"true"`."""
 
     def rule_violations(self) -> Iterable[RuleViolation]:
-        """Chart values, scheduling and storage."""
+        """Chart values, scheduling and storage; none of them for a server that is there."""
+        without = sorted(self.model_fields_set - {"existing", "allow_incompatible_server"})
+        if self.existing is not None and without:
+            names = [to_camel(one) for one in without]
+            yield RuleViolation(
+                fields=(*names, "existing"),
+                at=names[0],
+                rule=f"not with `existing`; {' and '.join(f'`{one}`' for one in names)} set",
+                why="it would have no effect: the stack runs no server of its own.",
+                fix="leave it out",
+            )
+            return
         yield from broken_values(
             self.values,
             chart=self.chart.version if self.chart.path is None else None,

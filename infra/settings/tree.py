@@ -55,6 +55,8 @@ class Settings(Section):
     @property
     def makes_private_link(self) -> bool:
         """Whether Pyroscope is behind a Private Link Service."""
+        if self.pyroscope.existing is not None:
+            return False
         asked = self.pyroscope.private_link.create
         return self.grafana.is_managed if asked is None else asked
 
@@ -110,8 +112,8 @@ class Settings(Section):
             )
 
     def _compatibility(self) -> Iterable[RuleViolation]:
-        if self.pyroscope.allow_incompatible_server:
-            return
+        if self.pyroscope.allow_incompatible_server or self.pyroscope.existing is not None:
+            return  # the version of a server that is there is asked for, by a preview
         chart = self.pyroscope.chart
         places = {
             "server": ("pyroscope.imageTag", self.pyroscope.image_tag),

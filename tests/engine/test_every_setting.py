@@ -507,6 +507,10 @@ ELSEWHERE: Mapping[str, str] = {
     "pyroscope.chart.repository": "tests/unit/test_pyroscope.py",
     "pyroscope.chart.name": "tests/unit/test_pyroscope.py",
     "pyroscope.chart.path": "tests/unit/test_settings_pyroscope.py",
+    **{
+        f"pyroscope.existing.{key}": "tests/engine/test_existing_pyroscope.py"
+        for key in ("url", "dataSource")
+    },
     "pyroscope.privateLink.create": "tests/engine/test_own_grafana.py",
     **{
         f"grafana.selfHosted.{key}": "tests/engine/test_own_grafana.py"

@@ -87,7 +87,7 @@ def component_classes() -> list[type[pulumi.ComponentResource]]:
 
 def test_every_component_can_be_described_to_other_languages() -> None:
     classes = component_classes()
-    assert len(classes) == 14, classes
+    assert len(classes) == 15, classes
     result = Analyzer("gpuobs").analyze(classes)
     described = result["component_definitions"]
     assert set(described) == {one.__name__ for one in classes}

@@ -42,6 +42,7 @@ from components.private_link import PrivateLinkArgs
 from components.private_link_role import PrivateLinkRole, PrivateLinkRoleArgs
 from components.profile_storage import ProfileStorage
 from components.pyroscope import Pyroscope, PyroscopeArgs
+from components.pyroscope_elsewhere import PyroscopeElsewhere, PyroscopeElsewhereArgs
 from contract.choices import ClusterCredentials, GpuDriver, OsSku, PrincipalType
 from tests.unit import answers
 from tests.unit.recording import Recorded, record
@@ -127,6 +128,7 @@ ARGS: dict[str, Any] = {
         subscription_id=answers.SUBSCRIPTION,
         deployer=PERSON,
     ),
+    "PyroscopeElsewhereArgs": PyroscopeElsewhereArgs(namespace="gadget", host="a.example"),
     "PrivateLinkRoleArgs": PrivateLinkRoleArgs(
         group_id="/g", principal_id="p", subscription_id=answers.SUBSCRIPTION
     ),
@@ -172,6 +174,7 @@ COMPONENT: dict[str, Callable[..., object]] = {
         GrafanaWorkspace,
         GrafanaRoleAssignments,
         PrivateLinkRole,
+        PyroscopeElsewhere,
         GrafanaPrivateEndpoint,
         GrafanaDataSources,
         Alerts,
@@ -192,6 +195,7 @@ OWNED: dict[tuple[str, str], dict[str, Any]] = {
     ("GrafanaWorkspaceArgs", "workspace_args"): {"properties": {"api_key": "Enabled"}},
     ("GrafanaWorkspaceArgs", "role_assignment_args"): {"principal_id": "x"},
     ("GrafanaRoleAssignmentsArgs", "assignment_args"): {"scope": "/"},
+    ("PyroscopeElsewhereArgs", "service_args"): {"spec": {"type": "ClusterIP"}},
     ("PrivateLinkRoleArgs", "assignment_args"): {"scope": "/"},
     ("GrafanaPrivateEndpointArgs", "endpoint_args"): {"request_message": "x"},
     ("AlertsArgs", "rule_group_args"): {"interval": "PT5M"},

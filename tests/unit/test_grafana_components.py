@@ -207,12 +207,13 @@ def test_a_token_is_no_input_of_the_component() -> None:
 
 TARGET = GrafanaTargetArgs(endpoint=answers.ENDPOINT, workspace_id=answers.GRAFANA_ID)
 OWNER = OwnerArgs(cluster_id=answers.CLUSTER_ID, project="gpuobs", stack="dev")
+PROFILES = PyroscopeSourceArgs(
+    name="profiles", uid="profiles-uid", url="http://10.0.0.4:4040", endpoint_id="approval-1"
+)
 SOURCES = GrafanaDataSourcesArgs(
     target=TARGET,
     owner=OWNER,
-    pyroscope=PyroscopeSourceArgs(
-        name="profiles", uid="profiles-uid", url="http://10.0.0.4:4040", endpoint_id="approval-1"
-    ),
+    pyroscope=PROFILES,
     prometheus=PrometheusSourceArgs(
         name="metrics", uid="metrics-uid", url="https://query", managed_identity=True
     ),
@@ -270,13 +271,13 @@ def test_a_source_is_replaced_for_another_place_uid_owner_or_endpoint_and_for_no
     for changes in (
         {"target": replace(TARGET, workspace_id="/other")},
         {"owner": replace(OWNER, stack="prod")},
-        {"pyroscope": replace(SOURCES.pyroscope, uid="other")},
-        {"pyroscope": replace(SOURCES.pyroscope, endpoint_id="approval-2")},
+        {"pyroscope": replace(PROFILES, uid="other")},
+        {"pyroscope": replace(PROFILES, endpoint_id="approval-2")},
     ):
         assert triggers(**changes) != before, changes
     for changes in (
-        {"pyroscope": replace(SOURCES.pyroscope, name="renamed")},
-        {"pyroscope": replace(SOURCES.pyroscope, url="http://10.0.0.5:4040")},
+        {"pyroscope": replace(PROFILES, name="renamed")},
+        {"pyroscope": replace(PROFILES, url="http://10.0.0.5:4040")},
         {"adopt": True},
     ):
         assert triggers(**changes) == before, changes

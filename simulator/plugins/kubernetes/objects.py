@@ -1,4 +1,4 @@
-"""Kubernetes objects by server-side apply: namespaces, DaemonSets, PodMonitors, claims."""
+"""Kubernetes objects by server-side apply: namespaces, DaemonSets, Services, claims."""
 
 import secrets
 from collections.abc import Callable
@@ -79,6 +79,14 @@ POD_MONITOR: Final = Kind(
     plural="podmonitors",
     namespaced=True,
 )
+SERVICE: Final = Kind(
+    pulumi_type="kubernetes:core/v1:Service",
+    api_version="v1",
+    kind="Service",
+    plural="services",
+    namespaced=True,
+)
+"""The provider would wait for its pods, unless it is told not to (``pulumi.com/skipAwait``)."""
 CLAIM_PATCH: Final = Kind(
     pulumi_type="kubernetes:core/v1:PersistentVolumeClaimPatch",
     api_version="v1",
@@ -88,7 +96,7 @@ CLAIM_PATCH: Final = Kind(
     patch=True,
 )
 KINDS: Final = {
-    kind.pulumi_type: kind for kind in (NAMESPACE, DAEMON_SET, POD_MONITOR, CLAIM_PATCH)
+    kind.pulumi_type: kind for kind in (NAMESPACE, DAEMON_SET, POD_MONITOR, SERVICE, CLAIM_PATCH)
 }
 
 

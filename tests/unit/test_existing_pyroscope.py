@@ -1,0 +1,100 @@
+"""A Pyroscope that is there already: what its URL may be, and what a preview says of it."""
+
+import pytest
+
+from contract.json import Document
+from contract.messages.survey import ExtensionFacts, Presence, PyroscopeFacts
+from infra.deployed import Deployed, Own
+from infra.faults import ConfigurationError
+from tests.unit.stack_files import EXISTING, faults, settings
+from tests.unit.test_preflight import asked, checked, with_facts
+
+URL = "http://pyroscope.monitoring.svc.cluster.local:4040"
+CHOSEN = {**EXISTING, "pyroscope": {"existing": {"url": URL, "dataSource": "central"}}}
+AGENT = ExtensionFacts(presence=Presence.FOUND, current_version="0.55.1")
+SOURCE = PyroscopeFacts(
+    version="1.15.0", source=Presence.FOUND, source_type="grafana-pyroscope-datasource"
+)
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://profiles-prod-002.grafana.net", "no setting for either"),
+        ("http://user:password@pyroscope.example.org:4040", "no setting for either"),
+        ("http://pyroscope.example.org", "pushes to port 4040"),
+        ("http://pyroscope.example.org:4041", "pushes to port 4040"),
+        ("http://10.0.0.4:4040", "by its full name"),
+        ("http://pyroscope:4040", "by its full name"),
+        ("http://pyroscope.example.org:4040/path", "finds no server there"),
+        ("http://[", "finds no server there"),
+        ("http://pyroscope.gadget.svc:4040", "is what leads to it"),
+    ],
+)
+def test_what_the_agent_cannot_push_to_is_refused_with_the_reason(url: str, why: str) -> None:
+    found = faults(pyroscope={"existing": {"url": url}})
+    assert set(found) == {"pyroscope.existing.url"}
+    assert why in found["pyroscope.existing.url"].why
+    assert "password" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("imageTag", "1.15.1"),
+        ("storage", {"blob": {}}),
+        ("privateLink", {"create": True}),
+        ("resources", {"limits": {"memory": "8Gi"}}),
+    ],
+)
+def test_settings_of_a_server_of_the_stacks_own_have_no_effect_on_it(
+    field: str, value: object
+) -> None:
+    assert set(faults(pyroscope={"existing": {"url": URL}, field: value})) == {f"pyroscope.{field}"}
+
+
+def test_no_link_endpoint_or_chart_is_asked_for() -> None:
+    wanted = asked(settings(CHOSEN))
+    assert wanted.private_link_name is None
+    assert wanted.chart_registry is None
+    assert wanted.pyroscope is not None
+    assert wanted.pyroscope.data_source == "central"
+
+
+def said(facts: PyroscopeFacts, **changes: object) -> tuple[str, ...]:
+    """The faults, or else the warnings."""
+    chosen = settings(CHOSEN, **changes)
+    try:
+        return checked(with_facts(pyroscope=facts, extension=AGENT), chosen).warnings
+    except ConfigurationError as error:
+        return tuple(str(fault) for fault in error.faults)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"version": "1.20.0"}, "flame graph stays empty"),
+        ({"version": "2.1.0"}, "flame graph stays empty"),
+        ({"version": ""}, "could not be asked for its version"),
+        ({"source": Presence.ABSENT}, "there is none"),
+        ({"source_type": "prometheus"}, "must be of type grafana-pyroscope-datasource"),
+    ],
+)
+def test_a_server_or_source_that_will_not_do_is_said(
+    changes: dict[str, object], words: str
+) -> None:
+    (sentence,) = said(SOURCE.model_copy(update=changes))
+    assert words in sentence
+
+
+def test_one_that_fits_is_no_cause_for_a_word() -> None:
+    assert said(SOURCE) == ()
+
+
+@pytest.mark.parametrize(("there", "wants"), [(Own.RELEASE, True), (Own.ELSEWHERE, False)])
+def test_the_one_kind_does_not_replace_the_other_on_a_live_stack(there: Own, wants: bool) -> None:
+    """Both have a Service of the same name."""
+    chosen = settings(CHOSEN) if wants else settings(EXISTING)
+    deployed = Deployed({one.value: Document({}) for one in (there, Own.DASHBOARD)})
+    with pytest.raises(ConfigurationError, match="with a new deployment only"):
+        checked(with_facts(pyroscope=SOURCE, extension=AGENT), chosen, deployed)
