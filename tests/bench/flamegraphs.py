@@ -21,6 +21,8 @@ from flamegraphs.hotspots import hotspots
 from tests.flamegraphs.generated import write
 from tests.flamegraphs.gopprof import our_table, pprof_table
 
+OURS = (sys.executable, "-m", "gpuobs")
+"""The command that the user's guide has."""
 SIZES = (10_000, 100_000, 1_000_000, 3_000_000)
 GOALS = {
     10_000: (0.4, 0.6),
@@ -74,7 +76,7 @@ def measure(file: Path, runs: int) -> tuple[Cost, Cost]:
     # The program itself, not the `go` command that finds it: its start would count, too.
     pprof = _output("go", "tool", "-n", "pprof").split()
     for _ in range(runs):
-        ours.append(run([sys.executable, "-m", "flamegraphs", "hotspots", str(file)]))
+        ours.append(run([*OURS, "hotspots", str(file)]))
         theirs.append(run([*pprof, "-top", str(file)]))
     return median(ours), median(theirs)
 
@@ -87,9 +89,7 @@ def others(file: Path, ours: Cost, runs: int) -> bool:
     missed = False
     for name, (command, goal) in OTHERS.items():
         files = [str(file)] * (2 if command[0] == "diff" else 1)
-        took = median(
-            [run([sys.executable, "-m", "flamegraphs", *command, *files]) for _ in range(runs)]
-        )
+        took = median([run([*OURS, *command, *files]) for _ in range(runs)])
         time_ratio, memory_ratio = took.seconds / ours.seconds, took.mebibytes / ours.mebibytes
         missed |= max(time_ratio, memory_ratio) > goal
         say(
