@@ -285,11 +285,9 @@ def _render(options: argparse.Namespace) -> None:
     if options.diff:
         _render_comparison(options, chosen)
         return
-    profile = inputs.with_samples(inputs.one(options))
-    if chosen == "html":
-        profile = inputs.with_further_types(profile, options)
+    # No name is kept for the profile here: its file's bytes are let go while it is written.
     write.write(
-        profile,
+        inputs.drawn(options, chosen),
         chosen,
         options.output,
         title=options.title,

@@ -179,7 +179,13 @@ def with_samples(profile: "Profile") -> "Profile":
     return profile
 
 
-def with_further_types(profile: "Profile", options: argparse.Namespace) -> "Profile":
+def drawn(options: argparse.Namespace, chosen: str) -> "Profile":
+    """The profile to write in a format, with all that a page has of its file."""
+    profile = with_samples(one(options))
+    return _with_further_types(profile, options) if chosen == "html" else profile
+
+
+def _with_further_types(profile: "Profile", options: argparse.Namespace) -> "Profile":
     """Read a file again for each sample type more, where a page has them and there is a file."""
     from flamegraphs.files import STDIN
     from flamegraphs.render.write import OTHER_TYPES_UP_TO

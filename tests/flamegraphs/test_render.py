@@ -3,7 +3,9 @@ import json
 import pickle
 import random
 import re
+import weakref
 import xml.etree.ElementTree as ET
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from flamegraphs import files
 from flamegraphs.errors import UsageError
 from flamegraphs.hotspots import hotspots
+from flamegraphs.profile import Profile
 from flamegraphs.render import html, labels, pprof, speedscope, svg
 from flamegraphs.render.write import format_of, write
 from flamegraphs.tree import tree
@@ -277,6 +281,30 @@ def test_live_memory_and_all_allocations_of_a_snapshot_are_in_its_page(tmp_path:
         file.write_bytes(pickle.dumps(snapshot))
         data = page_data(called("render", str(file)).out.encode())
         assert [one["name"] for one in data["measures"]] == measures
+
+
+def test_a_large_file_is_let_go_while_what_was_read_of_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "in.pb.gz"
+    source.write_bytes(pprof_bytes([(["f", "main"], 30)]))
+    read: list[weakref.ref[Profile]] = []
+    held_still: list[bool] = []
+
+    def reading(path: str, _: object) -> Profile:
+        profile = files.read_file(path)
+        read.append(weakref.ref(profile))
+        return profile
+
+    def writing(profile: Profile) -> Iterator[bytes]:
+        held_still.append(read[0]() is not None)
+        yield b""
+
+    monkeypatch.setattr("flamegraphs.render.write.OTHER_TYPES_UP_TO", 0)
+    monkeypatch.setattr("flamegraphs.inputs._read", reading)
+    monkeypatch.setattr("flamegraphs.render.pprof.write", writing)
+    assert called("render", str(source), "--format", "pprof").status == 0
+    assert held_still == [False]
 
 
 def test_a_sample_type_that_cannot_be_drawn_is_left_out_by_name(tmp_path: Path) -> None:
