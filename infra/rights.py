@@ -245,7 +245,7 @@ RIGHTS: Final = (
         on=On.GRAFANA,
         purpose="the managed private endpoint",
         actions=(f"{azure.GRAFANA}/{azure.MANAGED_ENDPOINTS}/write",),
-        needed=_has_existing_grafana,
+        needed=lambda settings: _has_existing_grafana(settings) and settings.makes_private_link,
         makes=(Own.PRIVATE_ENDPOINT,),
     ),
     Right(

@@ -158,7 +158,8 @@ def _findings(
     yield from check_existing_pyroscope(settings, survey, run.deployed)
     if settings.makes_private_link:
         yield from check_visibility(settings, _subscription(survey, request))
-    yield from check_regions(survey, _location(settings, survey))
+    if request.private_endpoint_name is not None:
+        yield from check_regions(survey, _location(settings, survey))
     yield from _action_groups(survey)
     yield from check_rights(survey, request, run.deployed, collects=run.collects)
     yield from check_quota(settings, survey)

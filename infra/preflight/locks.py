@@ -27,7 +27,7 @@ def check_locks(
             continue
         name = name_of(lock.id)
         remove = f"ask whoever set it to take it away for the time: {delete_lock(lock.id)}"
-        last = Own.APPROVAL if request.grafana_id else Own.DASHBOARD
+        last = Own.APPROVAL if request.private_endpoint_name else Own.DASHBOARD
         complete = last in deployed
         if lock.read_only and not complete:
             yield Fault(

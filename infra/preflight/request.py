@@ -111,13 +111,17 @@ def _grafana(
     grafana = settings.grafana
     if not grafana.is_managed:
         return {"own_grafana": _own_grafana(settings)}
-    own_endpoint = grafana.private_endpoint.name or names.private_endpoint
-    return {
+    found: dict[str, object] = {
         "grafana_id": azure.grafana_id(
             grafana.placed_in(subscription), grafana.placed(own_group), grafana.named(names.grafana)
         ),
         "list_assignments": bool(grafana.role_assignments),
-        "private_endpoint_name": own_endpoint,
+    }
+    if not settings.makes_private_link:
+        return found
+    return {
+        **found,
+        "private_endpoint_name": grafana.private_endpoint.name or names.private_endpoint,
         "list_endpoints": grafana.existing is not None and Own.PRIVATE_ENDPOINT not in deployed,
         "only_own_endpoint": "" if grafana.private_endpoint.name else names.private_endpoint,
     }

@@ -3,11 +3,11 @@
 import pytest
 
 from contract.json import Document
-from contract.messages.survey import ExtensionFacts, Presence, PyroscopeFacts
+from contract.messages.survey import ExtensionFacts, LockFacts, Presence, PyroscopeFacts
 from infra.deployed import Deployed, Own
 from infra.faults import ConfigurationError
 from tests.unit.stack_files import EXISTING, faults, settings
-from tests.unit.test_preflight import asked, checked, with_facts
+from tests.unit.test_preflight import GRAFANA, GROUP, asked, checked, with_facts
 
 URL = "http://pyroscope.monitoring.svc.cluster.local:4040"
 CHOSEN = {**EXISTING, "pyroscope": {"existing": {"url": URL, "dataSource": "central"}}}
@@ -56,9 +56,21 @@ def test_settings_of_a_server_of_the_stacks_own_have_no_effect_on_it(
 def test_no_link_endpoint_or_chart_is_asked_for() -> None:
     wanted = asked(settings(CHOSEN))
     assert wanted.private_link_name is None
+    assert wanted.private_endpoint_name is None
+    assert not any("managedPrivate" in one for right in wanted.rights for one in right.actions)
     assert wanted.chart_registry is None
     assert wanted.pyroscope is not None
     assert wanted.pyroscope.data_source == "central"
+
+
+def test_an_endpoint_that_is_not_made_is_no_cause_for_a_word() -> None:
+    """Neither of its region, nor of a lock once all else is there."""
+    elsewhere = GRAFANA.model_copy(update={"location": "eastus"})
+    lock = LockFacts(id=f"{GROUP}/locks/keep", scope=GROUP, read_only=True)
+    survey = with_facts(pyroscope=SOURCE, extension=AGENT, grafana=elsewhere, locks=(lock,))
+    deployed = frozenset(Own) - {Own.APPROVAL, Own.PRIVATE_ENDPOINT, Own.RELEASE}
+    (warning,) = checked(survey, settings(CHOSEN), deployed).warnings
+    assert "keep" in warning
 
 
 def said(facts: PyroscopeFacts, **changes: object) -> tuple[str, ...]:
