@@ -13,6 +13,10 @@ HIGH_UNRESOLVED = 0.2
 """The share without a named function from which on a reader is warned."""
 
 
+def _stacks(found: Hotspots) -> str:
+    return "1 stack" if found.samples == 1 else f"{found.samples:,} stacks"
+
+
 def warnings(found: Hotspots, gpu_memory: int, *, binary: bool = False) -> list[str]:
     """What a practised reader would say before reading the table.
 
@@ -21,8 +25,8 @@ def warnings(found: Hotspots, gpu_memory: int, *, binary: bool = False) -> list[
     sentences = list(found.profile.notes)
     if found.samples and not found.magnitude:
         sentences.append(
-            f"Every value is 0: {found.samples:,} stacks were recorded, but nothing of this type "
-            "was measured on any of them."
+            "Every value is 0: nothing of this type was measured on what was recorded "
+            f"({_stacks(found)})."
         )
     if found.is_difference:
         sentences.append(
@@ -199,7 +203,7 @@ def header(found: Hotspots, *, binary: bool) -> dict[str, str]:
         **profile.facts,
         "measured": profile.sample_type or "not stated by the file",
         "unit": unit_text(profile.unit, binary=binary),
-        "total": f"{total} in {found.samples:,} stacks",
+        "total": f"{total} in {_stacks(found)}",
         "unresolved": percent(found.share(found.unresolved)),
         "truncated": percent(found.share(found.truncated)) if found.truncated else "no",
     }
