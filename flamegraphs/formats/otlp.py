@@ -60,6 +60,7 @@ class Stacks:
         self._locations = locations
         self._budget = budget
         self._known: dict[int, list[str]] = {}
+        self._at_location: dict[int, list[str]] = {}
 
     def names(self, index: int) -> list[str]:
         """Those of a stack, leaf first; raises `NotAProfileError` for what is not there."""
@@ -69,21 +70,25 @@ class Stacks:
         return known
 
     def _build(self, index: int) -> list[str]:
-        tables = self._tables
         names: list[str] = []
         # A file without stacks has one without frames: the first.
         for place in _at(self._locations or [[]], index, "stack"):
-            location = _at(tables.locations, place, "location")
-            self._budget.take(
-                "frames",
-                memory=16 * len(location.functions) + 16,
-                steps=20 * len(location.functions) + 20,
-            )
-            functions = [_at(tables.functions, f, "function") for f in location.functions]
-            names += [tables.string(name) for name in functions] or [self._unnamed(location)]
+            found = self._at_location.get(place)
+            if found is None:
+                found = self._at_location[place] = self._names_of(place)
+            self._budget.take("frames", memory=16 * len(found), steps=12 + 3 * len(found))
+            names += found
             if len(names) > MAX_STACK:
                 raise NotAProfileError("A stack has more frames than one of a program.")
         return names
+
+    def _names_of(self, place: int) -> list[str]:
+        tables = self._tables
+        location = _at(tables.locations, place, "location")
+        count = len(location.functions)
+        self._budget.take("frames", memory=8 * count + 250, steps=30 * count + 50)
+        functions = [_at(tables.functions, f, "function") for f in location.functions]
+        return [tables.string(name) for name in functions] or [self._unnamed(location)]
 
     def _unnamed(self, location: Location) -> str:
         tables = self._tables

@@ -80,6 +80,19 @@ def _otlp() -> bytes:
     return _packed(resource + field(2, dictionary))
 
 
+def _otlp_slices() -> bytes:
+    """1.7: stacks that are nearly all of one list of locations, each another part of it."""
+    kind = field(1, field(1, 1) + field(2, 2))
+    samples = b"".join(
+        field(2, field(1, start) + field(2, 100_000) + field(3, varint(1)))
+        for start in range(50_000)
+    )
+    profile = kind + samples + field(3, varint(0) * 200_000)
+    texts = b"".join(field(5, text) for text in (b"", b"space", b"bytes", b"f"))
+    tables = field(2, field(3, field(1, 0))) + field(3, field(1, 3)) + texts
+    return _packed(field(1, field(2, field(2, profile))) + field(2, tables))
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     "zeros": lambda: _packed(bytes(95_000_000)),
     "json levels that are empty lists": lambda: _repeated(
@@ -140,6 +153,7 @@ FILES: dict[str, Callable[[], bytes]] = {
         b"[]]}]}",
     ),
     "otlp stacks": _otlp,
+    "otlp slices": _otlp_slices,
     "otlp empty messages": lambda: _repeated(b"\x12\x00", b"\x0a\x02\x12\x00"),
     "pickle of marks": lambda: _repeated(b"(", b"\x80\x04"),
     "pickle of lists": lambda: _repeated(b"]", b"\x80\x04"),
