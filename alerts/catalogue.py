@@ -108,13 +108,15 @@ _AGENTS: Final = line(
 _AGENT_LOG: Final = line(
     *("kubectl", "--namespace", NAMESPACE, "logs", "--selector", POD_SELECTOR, "--tail", "100")
 )
+_SERVER_PODS: Final = f"app.kubernetes.io/instance={PYROSCOPE_SERVICE}"
+"""One server's, or those of all its micro-services."""
 _SERVER_LOG: Final = line(
-    *("kubectl", "--namespace", NAMESPACE, "logs", f"statefulset/{PYROSCOPE_SERVICE}"),
-    *("--tail", "200"),
+    *("kubectl", "--namespace", NAMESPACE, "logs", "--selector", _SERVER_PODS),
+    *("--prefix", "--tail", "200"),
 )
 _POD_LOG: Final = line("kubectl", "--namespace", "NAMESPACE", "logs", "POD", "--tail", "100")
 _SERVER_POD: Final = line(
-    "kubectl", "--namespace", NAMESPACE, "describe", "pod", f"{PYROSCOPE_SERVICE}-0"
+    "kubectl", "--namespace", NAMESPACE, "describe", "pods", "--selector", _SERVER_PODS
 )
 
 CATALOGUE: Final[tuple[Alert, ...]] = (

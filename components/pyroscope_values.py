@@ -10,9 +10,19 @@ from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from components.pyroscope_disk import DiskArgs
+from components.pyroscope_microservices import (
+    RING,
+    ServerComponentArgs,
+    default_components,
+    owned_components,
+    with_annotations_where_they_belong,
+)
 from components.pyroscope_storage import KeepingArgs, storage_values
+from components.values import at_path, deep_merge, with_texts
 from contract.agent import LONGEST_RANGE_DAYS, PYROSCOPE_PORT
 from contract.images import SERVER
+from contract.json import as_object
+from contract.microservices import ServerComponent
 
 SECURITY_CONTEXT: Final[Mapping[str, object]] = {
     "allowPrivilegeEscalation": False,
@@ -64,9 +74,9 @@ def range_limits(extra: Mapping[str, object], lookback: str | None = None) -> di
     """
     said: set[str] = set()
     for path in (("structuredConfig", "limits"), ("extraArgs",)):
-        found = _at(extra, ("pyroscope", *path))
+        found = at_path(extra, ("pyroscope", *path))
         said |= set(cast("Mapping[str, object]", found)) if isinstance(found, Mapping) else set()
-    text = str(_at(extra, ("pyroscope", "config")) or "")
+    text = str(at_path(extra, ("pyroscope", "config")) or "")
     longest = f"{LONGEST_RANGE_DAYS}d"
     wanted = {"max_query_length": longest, "max_query_lookback": lookback or longest}
     limits = {
@@ -87,10 +97,12 @@ def owned_values(
     affinity: Mapping[str, object] | None = None,
     disk: DiskArgs | None = None,
     keeping: KeepingArgs | None = None,
+    components: Mapping[str, ServerComponentArgs] | None = None,
 ) -> dict[str, object]:
     """What the product decides; with ``disk`` profiles are kept on it, else in the pod.
 
     ``annotations`` make the private link of the Service's load balancer; None: there is neither.
+    With ``components`` there are these, else one server.
     """
     scheduling = {
         "resources": resources,
@@ -100,12 +112,20 @@ def owned_values(
     }
     pyroscope: dict[str, object] = {
         "image": {"tag": image_tag},
-        "replicaCount": 1,
-        "service": {"port": PYROSCOPE_PORT, **_exposure(annotations)},
         "structuredConfig": {"self_profiling": {"disable_push": True}},
         **{key: value for key, value in scheduling.items() if value},
     }
-    pyroscope = deep_merge(pyroscope, storage_values(disk, keeping or KeepingArgs()))
+    storage = storage_values(disk, keeping or KeepingArgs())
+    if components is None:
+        pyroscope["replicaCount"] = 1
+        pyroscope["service"] = {"port": PYROSCOPE_PORT, **_exposure(annotations)}
+    else:
+        pyroscope["service"] = {"type": "ClusterIP", "port": PYROSCOPE_PORT}
+        pyroscope["extraArgs"] = RING
+        pyroscope["components"] = owned_components(
+            components, _exposure(annotations), storage.pop("persistence", {"enabled": False})
+        )
+    pyroscope = deep_merge(pyroscope, storage)
     return {"pyroscope": pyroscope, "alloy": {"enabled": False}, "minio": {"enabled": False}}
 
 
@@ -117,6 +137,7 @@ def _exposure(annotations: Mapping[str, str] | None) -> dict[str, object]:
 
 _TEXTS = (
     ("pyroscope", "service", "annotations"),
+    ("pyroscope", "components", ServerComponent.QUERY_FRONTEND, "service", "annotations"),
     ("pyroscope", "extraArgs"),
     ("pyroscope", "extraEnvVars"),
 )
@@ -132,6 +153,7 @@ def merged(
     image_repository: str = SERVER,
     lookback: str | None = None,
     labels: Mapping[str, str] | None = None,
+    components: Mapping[str, ServerComponentArgs] | None = None,
 ) -> dict[str, object]:
     """Defaults (``labels`` of the pod among them), then ``extra``, then ``owned``, merged deeply.
 
@@ -140,57 +162,13 @@ def merged(
     defaults = deep_merge(default_values(image_repository), range_limits(extra, lookback))
     if labels:
         defaults = deep_merge(defaults, {"pyroscope": {"extraLabels": labels}})
-    if not any(_at(values, ("pyroscope", "resources")) for values in (extra, owned)):
+    one = components is None
+    if one and not any(at_path(values, ("pyroscope", "resources")) for values in (extra, owned)):
         # As a whole or not at all: a request of the stack file's could be above a limit of these.
         defaults = deep_merge(defaults, {"pyroscope": {"resources": RESOURCES}})
-    values = deep_merge(deep_merge(defaults, extra), owned)
-    for path in _TEXTS:
-        found = _at(values, path)
-        if isinstance(found, Mapping):
-            texts: object = {
-                str(key): _text(value)
-                for key, value in cast("Mapping[object, object]", found).items()
-            }
-            for key in reversed(path):
-                texts = {key: texts}
-            values = deep_merge(values, cast("Mapping[str, object]", texts))
-    return values
-
-
-def holds_null(values: object) -> bool:
-    """Whether there is a null anywhere: for Helm, no value, not even the chart's default."""
-    if isinstance(values, Mapping):
-        return any(map(holds_null, cast("Mapping[str, object]", values).values()))
-    return values is None
-
-
-def deep_merge(under: Mapping[str, object], over: Mapping[str, object]) -> dict[str, object]:
-    """``over`` on top of ``under``: mappings key by key, everything else as a whole."""
-    result = dict(under)
-    for key, value in over.items():
-        below = result.get(key)
-        if isinstance(below, Mapping) and isinstance(value, Mapping):
-            result[key] = deep_merge(
-                cast("Mapping[str, object]", below), cast("Mapping[str, object]", value)
-            )
-        else:
-            result[key] = value
-    return result
-
-
-def _text(value: object) -> object:
-    """A boolean or number as the text that was meant; a null and a nested value stay."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))  # numbers pass through the engine's configuration as floats
-    return str(value) if isinstance(value, int | float) else value
-
-
-def _at(values: Mapping[str, object], path: Sequence[str]) -> object:
-    here: object = values
-    for key in path:
-        if not isinstance(here, Mapping):
-            return None
-        here = cast("Mapping[object, object]", here).get(key)
-    return here
+    if components is not None:
+        said = as_object(extra.get("pyroscope"))
+        by_component = {"pyroscope": {"components": default_components(components, said)}}
+        defaults = deep_merge(defaults, by_component)
+        extra = with_annotations_where_they_belong(extra)
+    return with_texts(deep_merge(deep_merge(defaults, extra), owned), _TEXTS)

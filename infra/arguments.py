@@ -55,6 +55,7 @@ from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArg
 from components.private_link_role import PrivateLinkRoleArgs
 from components.pyroscope import PyroscopeArgs
 from components.pyroscope_elsewhere import PyroscopeElsewhereArgs
+from components.pyroscope_microservices import ServerComponentArgs
 from components.pyroscope_storage import BlobArgs, KeepingArgs
 from components.release_recovery import RecoveryArgs
 from components.release_repair import RepairArgs
@@ -68,6 +69,7 @@ from contract.messages.drift import APPROVAL
 from contract.messages.grafana import Source
 from contract.messages.release import RecordOfRelease
 from contract.messages.survey import DASHBOARD, Presence
+from contract.microservices import ServerMode
 from infra.dashboard import dashboard_model
 from infra.preflight import caller_of
 from infra.preflight.pools import autoscaled_pool_changes, system_pool, version_to_send
@@ -267,7 +269,9 @@ def pyroscope(stack: Stack, gadget: InspektorGadget, blob: BlobArgs | None) -> P
         tolerations=settings.tolerations or None,
         affinity=settings.affinity or None,
         labels=stack.settings.cluster.pod_labels or None,
+        components=_components(stack),
         values=settings.values or None,
+        stack_mark=stack.names.request_message,
         recovery=_recovery(stack),
         repair=_repair(stack),
     )
@@ -323,6 +327,16 @@ def private_link_role(
         subscription_id=stack.cluster_subscription,
         mark=stack.names.request_message,
     )
+
+
+def _components(stack: Stack) -> dict[str, ServerComponentArgs] | None:
+    settings = stack.settings.pyroscope
+    if settings.mode is ServerMode.SINGLE:
+        return None
+    return {
+        component.value: ServerComponentArgs(replicas=one.replicas, resources=one.resources)
+        for component, one in settings.components.wanted.items()
+    }
 
 
 def _recovery(stack: Stack) -> RecoveryArgs | None:
@@ -489,7 +503,7 @@ def own_pyroscope_url(stack: Stack) -> str:
         return own.pyroscope_url
     if existing is not None:
         return existing.url
-    return stack.agents_url if own is not None else ""
+    return stack.pyroscope_url if own is not None else ""
 
 
 def data_sources(

@@ -5,9 +5,14 @@ from collections.abc import Iterator
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.messages.release import DriftedObject
 from contract.messages.survey import InsideFacts
+from contract.microservices import ServerMode, service_name
 from infra.settings import StorageSettings
 
-_SERVICE = f"/api/v1/namespaces/{NAMESPACE}/services/{PYROSCOPE_SERVICE}"
+_SERVICES = {
+    f"/api/v1/namespaces/{NAMESPACE}/services/{service_name(PYROSCOPE_SERVICE, mode)}"
+    for mode in ServerMode
+}
+"""Those with a private link: that of one server, or the query front end's."""
 
 
 def said_of_drift(inside: InsideFacts, storage: StorageSettings) -> Iterator[str]:
@@ -30,7 +35,7 @@ def _what(one: DriftedObject) -> str:
 
 
 def _remedy(one: DriftedObject, *, on_disk: bool) -> str:
-    if one.path == _SERVICE and not one.fields:
+    if one.path in _SERVICES and not one.fields:
         return (
             "`pulumi up` makes it again; with it went its Private Link Service and Grafana's "
             "connection, which are made again too."

@@ -28,6 +28,7 @@ from contract.messages.survey import (
     WantedOnGrafana,
     WantedSource,
 )
+from contract.microservices import service_name
 from infra.azure_cli import cloud_in_use
 from infra.deployed import Deployed, Own, deployed
 from infra.disk import planned_disk
@@ -51,7 +52,7 @@ from infra.preflight.request import own_resource_group
 from infra.renamed import known_as, renamed
 from infra.settings import Settings, load, sections_of, with_current_spellings
 from infra.settings.project_file import PROJECT_FILE, lost_settings
-from infra.storage_change import link_change, storage_change
+from infra.storage_change import link_change, mode_change, storage_change
 
 LONGEST_OPERATION_SECONDS = 3600
 """How long an ``up`` waits for another operation: an upgrade of a cluster takes up to an hour."""
@@ -232,9 +233,10 @@ class Stack:
         return self.settings.grafana.is_managed and self.settings.makes_private_link
 
     @property
-    def agents_url(self) -> str:
-        """Where the cluster's own pods reach Pyroscope."""
-        return f"http://{PYROSCOPE_SERVICE}.{NAMESPACE}.svc:{PYROSCOPE_PORT}"
+    def pyroscope_url(self) -> str:
+        """Where the cluster's own pods ask Pyroscope."""
+        service = service_name(PYROSCOPE_SERVICE, self.settings.pyroscope.mode)
+        return f"http://{service}.{NAMESPACE}.svc:{PYROSCOPE_PORT}"
 
     def moves(self, what: str) -> bool:
         """Whether this stack's source or dashboard is on Grafana, under another uid only."""
@@ -306,7 +308,7 @@ def load_stack(operations: Operations) -> Stack:
         helm_records=in_the_way,
         was_recovered=Own.RELEASE_RECOVERY in own.known,
         was_repaired=Own.RELEASE_REPAIR in own.known,
-        disk=planned_disk(settings.pyroscope.storage, own, request.cluster_id or ""),
+        disk=planned_disk(settings.pyroscope, own, request.cluster_id or ""),
         azure=azure,
         azure_elsewhere=_providers_elsewhere(settings, existing.subscription_id),
     )
@@ -320,7 +322,7 @@ def _replaced(settings: Settings, own: Deployed) -> Iterator[str]:
     storage = settings.pyroscope.storage
     moved = storage_change(storage, own)
     relinked = link_change(wanted=settings.makes_private_link, storage=storage, deployed=own)
-    yield from filter(None, (moved, relinked))
+    yield from filter(None, (moved, relinked, mode_change(settings.pyroscope.mode, own)))
 
 
 def _settings(project: str) -> Settings:

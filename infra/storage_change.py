@@ -1,4 +1,4 @@
-"""What a change of where profiles are kept takes away, said before it is made.
+"""What a change of where profiles are kept, or of how the server runs, takes away: said before.
 
 What a deployed server keeps its profiles in, only the stack's state tells.
 """
@@ -6,6 +6,7 @@ What a deployed server keeps its profiles in, only the stack's state tells.
 from enum import StrEnum
 
 from contract.json import Document
+from contract.microservices import ServerComponent, ServerMode
 from infra.deployed import Deployed, Own
 from infra.settings import StorageSettings
 
@@ -16,6 +17,23 @@ class Kept(StrEnum):
     POD = "in the pod"
     DISK = "on the disk"
     BLOB = "in Blob Storage"
+
+
+def deployed_mode(deployed: Deployed) -> ServerMode | None:
+    """How the server runs that is deployed; None: there is none."""
+    release = deployed.outputs_of(Own.RELEASE)
+    if not release:
+        return None
+    components = release.child("values", "pyroscope", "components")
+    return ServerMode.DISTRIBUTED if components else ServerMode.SINGLE
+
+
+def mode_change(mode: ServerMode, deployed: Deployed) -> str:
+    """A sentence for who is about to change how Pyroscope runs; empty where nothing changes."""
+    before = deployed_mode(deployed)
+    if before is None or before is mode:
+        return ""
+    return f"Pyroscope runs as {_RUNS[before]} and will run as {_RUNS[mode]}. {_MEANWHILE}"
 
 
 def storage_change(storage: StorageSettings, deployed: Deployed) -> str:
@@ -32,8 +50,10 @@ def storage_change(storage: StorageSettings, deployed: Deployed) -> str:
 def link_change(*, wanted: bool, storage: StorageSettings, deployed: Deployed) -> str:
     """A sentence for who is about to make, or give up, the private link; empty where neither."""
     release = deployed.outputs_of(Own.RELEASE)
-    service = release.child("values", "pyroscope", "service").text("type")
-    if not release or (service == "LoadBalancer") == wanted:
+    values = release.child("values", "pyroscope")
+    front = values.child("components", ServerComponent.QUERY_FRONTEND)
+    exposed = "LoadBalancer" in (one.text("service", "type") for one in (values, front))
+    if not release or exposed == wanted:
         return ""
     change = "gets a private link" if wanted else "loses its private link"
     kept = _deployed(release)
@@ -81,3 +101,15 @@ _LOST = {
     + "What is in Blob is not shown any more; what becomes of it says onDestroy of the stack as it "
     "is deployed.",
 }
+
+_RUNS = {ServerMode.SINGLE: "one server", ServerMode.DISTRIBUTED: "micro-services"}
+_MEANWHILE = (
+    "Grafana's endpoint, the private link and the release are deleted, and made again: Grafana "
+    "reaches no profiles meanwhile, and what workloads allocate is not recorded from the end of "
+    "the old server until the new one is ready, about 5 minutes and at most 20. The old one writes "
+    "all it holds to Blob first, which takes up to 10 of them. What is in Blob stays and is shown "
+    "by the new one, but for the last 4 hours before the change, which come back as they get older "
+    "than that."
+)
+"""Of the 20 minutes: 10 for the old pods to stop (their grace period), 3 for the cloud controller
+to delete the private link, 7 for disks, images, and for the components to find each other."""

@@ -6,6 +6,7 @@ from here is surveyed as one that could not be looked into.
 
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from contract.agent import AGENT_DAEMON_SET, NAMESPACE, PYROSCOPE_SERVICE
@@ -13,6 +14,7 @@ from contract.json import Document, as_object, as_text
 from contract.messages.leftovers import Leftover
 from contract.messages.release import DriftedObject
 from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence, ReleaseRecord
+from contract.microservices import ServerMode, service_name
 from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.errors import OperationError
 from operations.kubernetes import Kubernetes
@@ -113,9 +115,13 @@ def _records(api: Kubernetes) -> tuple[ReleaseRecord, ...]:
 
 
 def _link_name(api: Kubernetes) -> str:
-    path = f"/api/v1/namespaces/{NAMESPACE}/services/{PYROSCOPE_SERVICE}"
-    service = _unless_refused(lambda: api.find(path, "look up Pyroscope's Service"), None)
-    return service.text("metadata", "annotations", LINK_NAME) if service else ""
+    """Name of the Private Link Service, of the one server's Service or of the query front end's."""
+    for mode in ServerMode:
+        path = f"/api/v1/namespaces/{NAMESPACE}/services/{service_name(PYROSCOPE_SERVICE, mode)}"
+        found = _unless_refused(partial(api.find, path, "look up Pyroscope's Service"), None)
+        if found and (name := found.text("metadata", "annotations", LINK_NAME)):
+            return name
+    return ""
 
 
 def _agent(api: Kubernetes) -> Document | None:

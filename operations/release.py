@@ -16,6 +16,7 @@ from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.json import Document
 from contract.messages.release import RecordOfRelease, RecoveredRelease, RecoveryRequest
 from contract.messages.survey import ReleaseRecord
+from contract.microservices import ServerComponent
 from operations.clock import GIVE_UP_AFTER, say
 from operations.errors import ExitCode, OperationError
 from operations.kubernetes import Kubernetes
@@ -115,13 +116,14 @@ def _removed(api: Kubernetes, namespace: str, wanted: Iterable[RecordOfRelease])
 
 def _record(secret: Document) -> ReleaseRecord:
     metadata = secret.child("metadata")
+    values = _content(secret.text("data", "release")).child("config", "pyroscope")
+    front = values.child("components", ServerComponent.QUERY_FRONTEND)
     return ReleaseRecord(
         name=metadata.text("name"),
         uid=metadata.text("uid"),
         status=metadata.text("labels", "status"),
-        private_link_name=_content(secret.text("data", "release")).text(
-            "config", "pyroscope", "service", "annotations", LINK_NAME
-        ),
+        private_link_name=values.text("service", "annotations", LINK_NAME)
+        or front.text("service", "annotations", LINK_NAME),
     )
 
 

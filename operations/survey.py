@@ -28,6 +28,7 @@ from contract.messages.survey import (
     InstalledExtension,
     LinkGroupFacts,
     LockFacts,
+    NodeSize,
     OnGrafana,
     PoolFacts,
     Presence,
@@ -45,6 +46,7 @@ from contract.messages.survey import (
 from operations import link_survey, lock_survey, storage_survey
 from operations.azure import not_understood, parse_id, presence_of
 from operations.clock import GIVE_UP_LOOKING_AFTER
+from operations.compute_survey import VmSizes, capability
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
 from operations.errors import ExitCode, OperationError, in_short
 from operations.registry import login_file
@@ -159,6 +161,7 @@ class _Surveyor:
         self._session = session
         self._pool = pool
         self._subscription = request.subscription_id or request.provider_subscription_id
+        self._vm_sizes = VmSizes(self._skus)
 
     def survey(self, caller: _Caller) -> Survey:
         request = self._request
@@ -180,6 +183,7 @@ class _Surveyor:
         cluster_facts = _result(cluster, ClusterFacts(presence=Presence.NOT_ASKED))
         may_approve = self._start(self._may_approve, cluster_facts.node_resource_group or None)
         link, storage = self._link_facts(cluster_facts), self._storage_facts()
+        sizes = self._start_sizing(cluster_facts)
         grafana_facts = _result(grafana, GrafanaFacts(presence=Presence.NOT_ASKED))
         in_the_way = self._start_looking_in_the_way(cluster_facts, grafana_facts)
         readers = self._start(
@@ -218,7 +222,7 @@ class _Surveyor:
             quota_limit=quota_facts.limit,
             quota_used=quota_facts.used,
             cores_per_node=quota_facts.cores,
-        ).model_copy(update={**link(), **storage(), **in_the_way(), **ones_own()})
+        ).model_copy(update={**link(), **storage(), **in_the_way(), **ones_own(), **sizes()})
 
     def _start_reading_locks(self) -> "list[Future[tuple[LockFacts, ...]]]":
         request = self._request
@@ -755,43 +759,58 @@ class _Surveyor:
             conditional=tuple(one for one in refused if one not in missing),
         )
 
+    def _skus(self) -> list[Document]:
+        """The SKUs of Compute in the cluster's region; none where that is not known."""
+        location = self._request.location or self._cluster_location()
+        path = f"{self._nodes_subscription}/providers/{azure.COMPUTE_SKUS}"
+        if not location:
+            return []
+        return self._get_all(path, azure.COMPUTE_SKUS_API, filter=f"location eq '{location}'")
+
+    @property
+    def _nodes_subscription(self) -> str:
+        """The path of the subscription that the nodes are in: the cluster's."""
+        subscription = azure.subscription_of(self._request.cluster_id or "") or self._subscription
+        return f"/subscriptions/{subscription}"
+
+    def _start_sizing(self, cluster: ClusterFacts) -> Callable[[], dict[str, object]]:
+        """Begin to look up how large nodes are; the field of a survey that it answers."""
+        asked = self._request.size_nodes
+        found = self._pool.submit(self._node_sizes, cluster) if asked else None
+        return lambda: {"node_sizes": _result(found, {})}
+
+    def _node_sizes(self, cluster: ClusterFacts) -> dict[str, NodeSize]:
+        """How large the nodes are of the cluster's pools, and of those that are to be made."""
+        made = self._request.node_vm_size
+        wanted = {*(pool.vm_size for pool in cluster.pools), made or ""}
+        try:
+            return self._vm_sizes.sizes(wanted - {""})
+        except OperationError:
+            return {}
+
     def _quota(self, vm_size: str) -> _Quota:
         """The vCPU quota of the VM size's family in the region; empty where it is not readable."""
-        location = self._request.location or self._cluster_location()
-        if not location:
-            return _Quota()
-        # Of the subscription that the nodes are in: the cluster's.
-        subscription = azure.subscription_of(self._request.cluster_id or "") or self._subscription
-        holder = f"/subscriptions/{subscription}"
-        skus_path = f"{holder}/providers/{azure.COMPUTE_SKUS}"
-        usages_path = f"{holder}/providers/{azure.COMPUTE_LOCATIONS}/{location}/usages"
         try:
-            skus = self._get_all(
-                skus_path, azure.COMPUTE_SKUS_API, filter=f"location eq '{location}'"
-            )
-            sku = next(
-                one
-                for one in skus
-                if one.text("resourceType").lower() == "virtualmachines"
-                and one.text("name").lower() == vm_size.lower()
-            )
+            sku = self._vm_sizes.find(vm_size)
+            if sku is None:
+                return _Quota()
             family = sku.text("family")
+            location = self._request.location or self._cluster_location()
+            usages = f"{self._nodes_subscription}/providers/{azure.COMPUTE_LOCATIONS}/{location}"
             usage = next(
                 one
-                for one in self._get_all(usages_path, azure.COMPUTE_USAGES_API)
+                for one in self._get_all(f"{usages}/usages", azure.COMPUTE_USAGES_API)
                 if one.text("name", "value").lower() == family.lower()
             )
         except (OperationError, StopIteration):
             return _Quota()
-        cores = next(
-            (
-                one.integer("value")
-                for one in sku.children("capabilities")
-                if one.text("name") == "vCPUs"
-            ),
-            None,
+        cores = capability(sku, "vCPUs")
+        return _Quota(
+            family,
+            usage.integer("limit"),
+            usage.integer("currentValue"),
+            int(cores) if cores.isdecimal() else None,
         )
-        return _Quota(family, usage.integer("limit"), usage.integer("currentValue"), cores)
 
     def _cluster_location(self) -> str:
         cluster_id = self._request.cluster_id

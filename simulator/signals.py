@@ -26,6 +26,14 @@ from simulator.world import ClusterState, Resource, World
 EXTENSIONS: Final = "Microsoft.KubernetesConfiguration/extensions"
 PUSH_TARGET: Final = ("gadget", "pyroscope", 4040)
 """Namespace, Service and port to which the agent pushes, fixed."""
+TAKING: Final = {pyroscope_server.ALL: (), "distributor": ("ingester",)}
+"""What takes pushes, and what else must be up for them (Pyroscope's documentation, "The write
+path")."""
+ANSWERING: Final = {
+    pyroscope_server.ALL: (),
+    "query-frontend": ("query-scheduler", "querier", "ingester", "store-gateway"),
+}
+"""What answers queries, and what else must be up for them ("The read path")."""
 
 
 def reachable_pyroscope(world: World, grafana_id: str, url: str) -> tuple[str, ClusterState] | str:
@@ -54,10 +62,8 @@ def reachable_pyroscope(world: World, grafana_id: str, url: str) -> tuple[str, C
     wanted = parts.port or 80
     if wanted not in cloud_controller.ports_of(manifest):
         return f"the Service {owner} does not listen on port {wanted}"
-    for server in _servers(world, cluster_id, objects):
-        if server.namespace == owner.split("/")[0] and _selects(objects, manifest, server):
-            return cluster_id, objects
-    return f"no ready Pyroscope is behind the Service {owner}"
+    answering = _behind(_servers(world, cluster_id, objects), manifest, ANSWERING)
+    return answering if isinstance(answering, str) else (cluster_id, objects)
 
 
 def pyroscope_inside(world: World, cluster_id: str, url: str) -> tuple[str, ClusterState] | str:
@@ -74,18 +80,20 @@ def pyroscope_inside(world: World, cluster_id: str, url: str) -> tuple[str, Clus
         return f"{url}: no such host"
     if (parts.port or 80) not in cloud_controller.ports_of(manifest):
         return f"{url}: connection refused"
-    for server in _servers(world, cluster_id, objects):
-        if server.namespace == host[2] and _selects(objects, manifest, server):
-            return cluster_id, objects
-    return f"{url}: no ready Pyroscope is behind the Service"
+    answering = _behind(_servers(world, cluster_id, objects), manifest, ANSWERING)
+    return f"{url}: {answering}" if isinstance(answering, str) else (cluster_id, objects)
 
 
 def ready_pyroscope(world: World, cluster_id: str) -> Server | None:
-    """A Pyroscope of the cluster that is up; the one the agent pushes to, if that is."""
+    """A Pyroscope of the cluster that is up; the one the agent pushes to, if that is.
+
+    Of several components it is the one that keeps profiles.
+    """
     objects = world.clusters.get(cluster_id.lower())
     if objects is None or not _running(world, cluster_id):
         return None
-    servers = _servers(world, cluster_id, objects)
+    found = _servers(world, cluster_id, objects)
+    servers = [one for one in found if one.component in pyroscope_server.KEEPERS]
     for server in servers:
         if (server.namespace, server.name) == PUSH_TARGET[:2]:
             return server
@@ -148,10 +156,10 @@ def profiles_missing(world: World, cluster_id: str) -> str:
         return found if isinstance(found, str) else _pushed_elsewhere(world, cluster_id, extension)
     if service is None or port not in cloud_controller.ports_of(service):
         return f"produced zero addresses: there is no Service {name}.{namespace} with port {port}"
-    for server in _servers(world, cluster_id, objects):
-        if server.namespace == namespace and _selects(objects, service, server):
-            return _incompatible(server, as_text(extension.properties.get("currentVersion")))
-    return f"no ready Pyroscope is behind the Service {name}.{namespace}"
+    taking = _behind(_servers(world, cluster_id, objects), service, TAKING)
+    if isinstance(taking, str):
+        return taking
+    return _incompatible(taking, as_text(extension.properties.get("currentVersion")))
 
 
 def _pushed_elsewhere(world: World, cluster_id: str, extension: Resource) -> str:
@@ -276,10 +284,11 @@ def _numbers(version: str) -> tuple[int, int]:
 
 def _servers(world: World, cluster_id: str, objects: ClusterState) -> list[Server]:
     found: list[Server] = []
-    for workload in objects.of_kind("StatefulSet"):
+    for workload in (*objects.of_kind("StatefulSet"), *objects.of_kind("Deployment")):
         if not pyroscope_server.is_pyroscope(workload):
             continue
-        if as_integer(dig(workload, "status", "readyReplicas")) < 1:
+        ready = as_integer(dig(workload, "status", "readyReplicas"))
+        if ready < 1:
             continue
         if _pods_starting(objects, workload):
             continue
@@ -289,6 +298,9 @@ def _servers(world: World, cluster_id: str, objects: ClusterState) -> list[Serve
             Server(
                 state.namespace_of(workload),
                 state.name_of(workload),
+                pyroscope_server.component_of(workload),
+                ready,
+                text_map(dig(workload, "spec", "template", "metadata", "labels")),
                 pyroscope_server.version_of(workload),
                 pyroscope_server.config_of(objects, workload),
                 pyroscope_server.overrides_of(objects, workload),
@@ -311,12 +323,37 @@ def _service(objects: ClusterState, key: str) -> JsonObject | None:
     return None
 
 
-def _selects(objects: ClusterState, service: JsonObject, server: Server) -> bool:
+def _behind(
+    servers: list[Server], service: JsonObject, needs: dict[str, tuple[str, ...]]
+) -> Server | str:
+    """The server to which a Service leads, with all that it needs, or what is missing.
+
+    ``needs``: the components that do what is asked of the Service, and those that they need.
+    """
+    key = cloud_controller.key_of(service)
+    beside = [one for one in servers if one.namespace == key.split("/")[0]]
+    chosen = [one for one in beside if _selects(service, one)]
+    found = next((one for one in chosen if one.component in needs), None)
+    if found is None:
+        wrong = f": {chosen[0].component} answers 404" * bool(chosen)
+        return f"no ready Pyroscope is behind the Service {key}{wrong}"
+    ready = {one.component: one.ready for one in beside}
+    for component in needs[found.component]:
+        enough = found.quorum if component == "ingester" else 1
+        if ready.get(component, 0) < enough:
+            return (
+                f"{found.name} finds {ready.get(component, 0)} of the {enough} {component} "
+                "instances that it needs"
+            )
+    return found
+
+
+def _selects(service: JsonObject, server: Server) -> bool:
     """Whether a Service's selector matches the server's pods."""
-    workload = state.find(objects, "StatefulSet", server.namespace, server.name)
-    labels = text_map(dig(workload, "spec", "template", "metadata", "labels"))
     selector = text_map(dig(service, "spec", "selector"))
-    return bool(selector) and all(labels.get(key) == value for key, value in selector.items())
+    return bool(selector) and all(
+        server.labels.get(key) == value for key, value in selector.items()
+    )
 
 
 def _running(world: World, cluster_id: str) -> bool:

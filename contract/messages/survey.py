@@ -92,6 +92,10 @@ class SurveyRequest(Message):
     gpu_vm_size: str | None = None
     """VM size of the GPU pool: its quota, and the cores of a node."""
     location: str | None = None
+    size_nodes: bool = False
+    """Whether to look up how large nodes are: those of the cluster, and of ``node_vm_size``."""
+    node_vm_size: str | None = None
+    """VM size of nodes that this stack makes, besides those of the GPU pool."""
     private_link_name: str | None = None
     """The Private Link Service that is to be made: is the name another's?"""
     private_link_group: str | None = None
@@ -181,6 +185,13 @@ class PoolFacts(Message):
     taints: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
     tags: Mapping[str, str] = {}
+
+
+class NodeSize(Message):
+    """How large a VM size is."""
+
+    cores: int
+    memory_gib: float
 
 
 class ClusterFacts(Message):
@@ -525,6 +536,8 @@ class Survey(Message):
     quota_limit: int | None = None
     quota_used: int | None = None
     cores_per_node: int | None = None
+    node_sizes: Mapping[str, NodeSize] = {}
+    """By VM size, in lower case; without those that Azure does not tell."""
     registry_login_file: str = ""
     """The file on this machine with a login for the chart's registry; empty: none."""
     assigned: tuple[RoleFacts, ...] = ()

@@ -19,6 +19,7 @@ from infra.deployed import EVERYTHING, Own
 from infra.faults import ConfigurationError, Fault
 from infra.preflight.agent import check_agent, installed_agent
 from infra.preflight.automatic import check_automatic
+from infra.preflight.capacity import check_capacity
 from infra.preflight.cluster import (
     check_autoscaled_pool,
     check_cluster,
@@ -214,6 +215,8 @@ def _cluster(
             )
             yield from check_metrics(settings, place, cluster, request.workspace_id)
             yield from check_sign_in(settings, place, cluster)
+    if cluster.presence in (Presence.FOUND, Presence.ABSENT):
+        yield from check_capacity(settings, place, survey)
     if settings.makes_private_link:
         yield from check_private_link(settings, place, survey, request, run.deployed)
 

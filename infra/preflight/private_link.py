@@ -7,6 +7,7 @@ from contract.azure import Role, group_id, group_of, name_of, parent_of
 from contract.choices import PrincipalType
 from contract.lines import line, placed
 from contract.messages.survey import Presence, Survey, SurveyRequest
+from contract.microservices import ServerMode, service_name
 from infra.deployed import EVERYTHING, Own
 from infra.faults import Fault
 from infra.preflight.caller import caller_of
@@ -188,7 +189,9 @@ def _other_owner(frontends: tuple[str, ...], service: str, nodes: str) -> str:
     groups = {group for one in frontends if (group := group_of(one))}
     if groups and nodes.lower() not in {group.lower() for group in groups}:
         return f"another cluster's, with its load balancer in group {', '.join(sorted(groups))}"
-    if service and service.lower() != f"{NAMESPACE}/{PYROSCOPE_SERVICE}":
+    # Also while it changes from the one to the other.
+    own = {f"{NAMESPACE}/{service_name(PYROSCOPE_SERVICE, mode)}" for mode in ServerMode}
+    if service and service.lower() not in own:
         return f"of the Kubernetes Service {service}"
     return ""
 

@@ -9,6 +9,7 @@ from contract.choices import ClusterCredentials
 from contract.grafana import FOLDER_PERMISSIONS, PERMISSIONS, PROMETHEUS, PYROSCOPE
 from contract.images import CHART
 from contract.messages.survey import SurveyRequest, WantedOwnGrafana, WantedPyroscope
+from contract.microservices import ServerMode
 from infra.deployed import EVERYTHING, Own
 from infra.names import Names
 from infra.rights import wanted_rights
@@ -85,6 +86,7 @@ def survey_request(
             "pyroscope": _pyroscope(settings),
             **_grafana(settings, names, subscription, own_group, deployed),
             **_storage(settings, names, own_subscription),
+            **_nodes(settings),
         }
     )
     rights = wanted_rights(settings, request, azure.group_id(own_subscription, own_group))
@@ -152,6 +154,15 @@ def _storage(settings: Settings, names: Names, subscription: str) -> dict[str, o
         "storage_container": container_name(settings.pyroscope.storage),
         "storage_mark": names.request_message,
         "makes_storage": settings.pyroscope.storage.makes_account,
+    }
+
+
+def _nodes(settings: Settings) -> dict[str, object]:
+    """Whether the sizes of nodes are looked up, and which besides those that are there."""
+    created = settings.cluster.create
+    return {
+        "size_nodes": settings.pyroscope.mode is ServerMode.DISTRIBUTED,
+        "node_vm_size": created.system_pool.vm_size if created is not None else None,
     }
 
 

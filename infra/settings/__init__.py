@@ -34,6 +34,7 @@ from infra.settings.grafana import (
 )
 from infra.settings.inspektor_gadget import AzureMonitorMetrics, InspektorGadgetSettings
 from infra.settings.loading import NAMESPACE, load, sections_of
+from infra.settings.microservices import ComponentsSettings, WantedComponent
 from infra.settings.prometheus import (
     AzureMonitorWorkspaceSettings,
     Collect,
@@ -47,13 +48,13 @@ from infra.settings.pyroscope import (
     PrivateLinkSettings,
     PyroscopeSettings,
 )
+from infra.settings.quantity import amount, gibibytes
 from infra.settings.self_hosted import AUTH_TYPES, SelfHostedGrafana
 from infra.settings.storage import (
     Blob,
     Disk,
     ExistingContainer,
     StorageSettings,
-    gibibytes,
     service_account,
 )
 from infra.settings.tree import Settings
@@ -71,6 +72,7 @@ __all__ = [
     "ChartSettings",
     "ClusterSettings",
     "Collect",
+    "ComponentsSettings",
     "DashboardSettings",
     "DataSourceSettings",
     "Disk",
@@ -98,6 +100,8 @@ __all__ = [
     "Spot",
     "StorageSettings",
     "SystemPool",
+    "WantedComponent",
+    "amount",
     "gibibytes",
     "load",
     "sections_of",

@@ -22,14 +22,14 @@ OWNED_VALUES = {
     "agent": "leave it out: that agent collects other profiles, and is not deployed",
     "alloy": "leave it out: the agent sends its profiles itself, and Alloy is not deployed",
     "minio": "leave it out: profiles are kept as `storage` says, and MinIO is not deployed",
-    "architecture": "leave it out: one server is deployed, with the storage that `storage` says",
-    "pyroscope.components": "leave it out: one server is deployed",
-    "pyroscope.autoscaling": "leave it out: one server is deployed",
+    "architecture": "leave it out: `mode` and `storage` decide what is deployed",
+    "pyroscope.components": f"{_IN_SETTINGS}: `mode: distributed` and `components`",
+    "pyroscope.autoscaling": f"leave it out, and {_IN_SETTINGS}: `components`",
     "pyroscope.disableSelfProfile": "leave it out: the server's own profiles would mix with those "
     "of the GPUs",
     "pyroscope.hostNetwork": "leave it out: the private link leads to the pod's own network",
     "pyroscope.replicaCount": "leave it out: profiles on a disk or in the pod cannot be shared by "
-    "replicas, each would answer with its own part",
+    "replicas, each would answer with its own part; what scales is `mode: distributed`",
     "pyroscope.nameOverride": "leave it out: the agent sends to a Service named `pyroscope`",
     "pyroscope.fullnameOverride": "leave it out: the agent sends to a Service named `pyroscope`",
     "pyroscope.image.tag": f"{_IN_SETTINGS}: `imageTag`",

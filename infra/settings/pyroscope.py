@@ -8,8 +8,10 @@ from pydantic.alias_generators import to_camel
 
 from contract.compatibility import DEFAULT_CHART, DEFAULT_SERVER
 from contract.images import CHART
+from contract.microservices import ServerMode
 from infra.settings.chart_values import broken_values, with_texts
 from infra.settings.existing_pyroscope import ExistingPyroscope
+from infra.settings.microservices import ComponentsSettings
 from infra.settings.scheduling import broken_scheduling, toleration_texts
 from infra.settings.section import RuleViolation, Section, Text
 from infra.settings.storage import StorageSettings, broken_storage
@@ -202,6 +204,12 @@ class PyroscopeSettings(Section):
     """Its affinity, as in a pod."""
     storage: StorageSettings = StorageSettings()
     """Where profiles are kept."""
+    mode: ServerMode = ServerMode.SINGLE
+    """`single`: one server does everything. `distributed`: Pyroscope's own micro-services, for more
+    than one server can hold; needs `storage.blob`. A change deletes the release and the private
+    link and makes them again, and `pulumi preview` says for how long no profiles are taken in."""
+    components: ComponentsSettings = ComponentsSettings()
+    """Pyroscope's micro-services, with `mode: distributed`."""
     private_link: PrivateLinkSettings = PrivateLinkSettings()
     """How Grafana reaches the server."""
     values: Annotated[Mapping[str, Any], Texts] = Field(default_factory=dict)
@@ -228,3 +236,34 @@ class PyroscopeSettings(Section):
         )
         yield from broken_scheduling(self.resources, self.tolerations, self.affinity)
         yield from broken_storage(self.storage, self.values)
+        yield from self._mode()
+
+    def _mode(self) -> Iterable[RuleViolation]:
+        """What only one of the two ways to run can do."""
+        if self.mode is ServerMode.SINGLE:
+            if "components" in self.model_fields_set:
+                yield RuleViolation(
+                    fields=("components", "mode"),
+                    at="components",
+                    rule="only with `mode: distributed`",
+                    why="one server has no components.",
+                    fix="leave it out, or write mode: distributed",
+                )
+            return
+        if self.storage.blob is None:
+            yield RuleViolation(
+                fields=("mode", "storage"),
+                at="mode",
+                value=self.mode.value,
+                rule="only with `storage: { blob: ... }`",
+                why="what ingesters write, others read and compact: a disk or a pod is not shared.",
+                fix="write storage: { blob: {} }, or leave `mode` out",
+            )
+        if self.resources:
+            yield RuleViolation(
+                fields=("resources", "mode"),
+                at="resources",
+                rule="only with `mode: single`",
+                why="each component would get the same, whatever it does.",
+                fix="write components: { ingester: { resources: ... } }, and so on for others",
+            )

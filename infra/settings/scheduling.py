@@ -6,10 +6,8 @@ Only what Kubernetes refuses for its form; whether a node fits is the scheduler'
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from infra.settings.quantity import PATTERN
 from infra.settings.section import RuleViolation, as_mapping, stringified
-
-QUANTITY_PATTERN = r"[0-9]+(\.[0-9]+)?(m|k|M|G|T|P|Ki|Mi|Gi|Ti|Pi)?"
-"""A quantity of a pod's resources, such as ``500m`` or ``4Gi``."""
 
 
 def toleration_texts(value: object) -> object:
@@ -28,14 +26,19 @@ def broken_scheduling(
     affinity: Mapping[str, object],
 ) -> Iterable[RuleViolation]:
     """The rules that do not hold; paths are relative to the section."""
-    yield from _pod_fields("resources", resources, ("requests", "limits", "claims"))
-    yield from _quantities(resources)
+    yield from broken_resources(resources)
     yield from _pod_fields("affinity", affinity, ("nodeAffinity", "podAffinity", "podAntiAffinity"))
     for number, toleration in enumerate(tolerations):
         at = f"tolerations[{number}]"
         known = ("key", "operator", "value", "effect", "tolerationSeconds")
         yield from _pod_fields(at, toleration, known)
         yield from _choices(at, toleration)
+
+
+def broken_resources(resources: Mapping[str, object]) -> Iterable[RuleViolation]:
+    """The rules on ``resources`` that do not hold."""
+    yield from _pod_fields("resources", resources, ("requests", "limits", "claims"))
+    yield from _quantities(resources)
 
 
 def _pod_fields(
@@ -54,7 +57,7 @@ def _pod_fields(
 def _quantities(resources: Mapping[str, object]) -> Iterable[RuleViolation]:
     for kind in ("requests", "limits"):
         for name, quantity in (as_mapping(resources.get(kind)) or {}).items():
-            if isinstance(quantity, bool) or not re.fullmatch(QUANTITY_PATTERN, str(quantity)):
+            if isinstance(quantity, bool) or not re.fullmatch(PATTERN, str(quantity)):
                 yield RuleViolation(
                     fields=(f"resources.{kind}.{name}",),
                     value=quantity,

@@ -15,11 +15,14 @@ from infra.settings.published_values import Server, Tree
 from infra.settings.section import RuleViolation, as_mapping
 
 RETENTION = "compactor_blocks_retention_period"
-_ONE_SERVER = "leave it out: one server is deployed"
+_MODE = "leave it out: `mode` decides"
 _LISTENS = f"leave it out: the agent sends plain HTTP/2 to `/` on port {PYROSCOPE_PORT}"
 _ON_THE_VOLUME = "leave it out: profiles are kept on the volume that `storage` decides about"
 _OWNED = {
-    "target": _ONE_SERVER,
+    "target": _MODE,
+    "ingester.lifecycler.ring.replication_factor": _MODE,
+    "store_gateway.sharding_ring.replication_factor": _MODE,
+    "memberlist.cluster_label": _MODE,
     "storage": "set it in gpuobs:pyroscope: `storage`",
     "pyroscopedb.data_path": _ON_THE_VOLUME,
     "self_profiling.disable_push": "leave it out: the server's own profiles would mix with those "
@@ -34,6 +37,10 @@ _OWNED = {
 """Keys of the configuration that the product decides, each with what to do instead."""
 _FLAGS = {
     "target": "target",
+    "distributor.replication-factor": "ingester.lifecycler.ring.replication_factor",
+    "store-gateway.sharding-ring.replication-factor": "store_gateway.sharding_ring."
+    "replication_factor",
+    "memberlist.cluster-label": "memberlist.cluster_label",
     "storage.": "storage",
     "pyroscopedb.data-path": "pyroscopedb.data_path",
     "self-profiling.disable-push": "self_profiling.disable_push",

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from contract.choices import OnDestroy, Redundancy
 from infra.settings import loss
+from infra.settings.quantity import gibibytes
 from infra.settings.section import RuleViolation, Section, Text, as_mapping, refuse
 from infra.settings.server_configuration import lowers_free_disk, sets_block_duration
 from infra.settings.types import ContainerName, Quantity, ResourceGroupName, StorageAccountName
@@ -265,14 +266,3 @@ def service_account(values: Mapping[str, object], default: str) -> str:
     pyroscope = as_mapping(values.get("pyroscope")) or {}
     named = (as_mapping(pyroscope.get("serviceAccount")) or {}).get("name")
     return named if isinstance(named, str) and named else default
-
-
-_UNITS = {"k": 1000, "M": 1000**2, "G": 1000**3, "T": 1000**4, "P": 1000**5}
-_BINARY_UNITS = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
-
-
-def gibibytes(quantity: str) -> float:
-    """What a quantity with a unit comes to, in GiB."""
-    number = quantity.rstrip("kKMGTPi")
-    unit = quantity[len(number) :]
-    return float(number) * (_UNITS | _BINARY_UNITS)[unit] / 2**30

@@ -13,31 +13,33 @@ class VmSize:
     name: str
     family: str
     cores: int
+    memory: int
+    """GiB, as published."""
     gpus: int = 0
 
 
 SIZES = {
     size.name.lower(): size
     for size in (
-        VmSize("Standard_D2s_v5", "standardDSv5Family", 2),
-        VmSize("Standard_D4s_v5", "standardDSv5Family", 4),
-        VmSize("Standard_D8s_v5", "standardDSv5Family", 8),
-        VmSize("Standard_D2s_v3", "standardDSv3Family", 2),
-        VmSize("Standard_D4s_v3", "standardDSv3Family", 4),
-        VmSize("Standard_DS2_v2", "standardDSv2Family", 2),
-        VmSize("Standard_D4ds_v5", "standardDDSv5Family", 4),
-        VmSize("Standard_NC4as_T4_v3", "Standard NCASv3_T4 Family", 4, 1),
-        VmSize("Standard_NC8as_T4_v3", "Standard NCASv3_T4 Family", 8, 1),
-        VmSize("Standard_NC16as_T4_v3", "Standard NCASv3_T4 Family", 16, 1),
-        VmSize("Standard_NC64as_T4_v3", "Standard NCASv3_T4 Family", 64, 4),
-        VmSize("Standard_NC24ads_A100_v4", "StandardNCADSA100v4Family", 24, 1),
-        VmSize("Standard_NC48ads_A100_v4", "StandardNCADSA100v4Family", 48, 2),
-        VmSize("Standard_NC96ads_A100_v4", "StandardNCADSA100v4Family", 96, 4),
-        VmSize("Standard_NC40ads_H100_v5", "StandardNCadsH100v5Family", 40, 1),
-        VmSize("Standard_NC80adis_H100_v5", "StandardNCadsH100v5Family", 80, 2),
-        VmSize("Standard_ND96isr_H100_v5", "standardNDSH100v5Family", 96, 8),
-        VmSize("Standard_NV6ads_A10_v5", "StandardNVADSA10v5Family", 6, 1),
-        VmSize("Standard_NV36ads_A10_v5", "StandardNVADSA10v5Family", 36, 1),
+        VmSize("Standard_D2s_v5", "standardDSv5Family", 2, 8),
+        VmSize("Standard_D4s_v5", "standardDSv5Family", 4, 16),
+        VmSize("Standard_D8s_v5", "standardDSv5Family", 8, 32),
+        VmSize("Standard_D2s_v3", "standardDSv3Family", 2, 8),
+        VmSize("Standard_D4s_v3", "standardDSv3Family", 4, 16),
+        VmSize("Standard_DS2_v2", "standardDSv2Family", 2, 7),
+        VmSize("Standard_D4ds_v5", "standardDDSv5Family", 4, 16),
+        VmSize("Standard_NC4as_T4_v3", "Standard NCASv3_T4 Family", 4, 28, 1),
+        VmSize("Standard_NC8as_T4_v3", "Standard NCASv3_T4 Family", 8, 56, 1),
+        VmSize("Standard_NC16as_T4_v3", "Standard NCASv3_T4 Family", 16, 110, 1),
+        VmSize("Standard_NC64as_T4_v3", "Standard NCASv3_T4 Family", 64, 440, 4),
+        VmSize("Standard_NC24ads_A100_v4", "StandardNCADSA100v4Family", 24, 220, 1),
+        VmSize("Standard_NC48ads_A100_v4", "StandardNCADSA100v4Family", 48, 440, 2),
+        VmSize("Standard_NC96ads_A100_v4", "StandardNCADSA100v4Family", 96, 880, 4),
+        VmSize("Standard_NC40ads_H100_v5", "StandardNCadsH100v5Family", 40, 320, 1),
+        VmSize("Standard_NC80adis_H100_v5", "StandardNCadsH100v5Family", 80, 640, 2),
+        VmSize("Standard_ND96isr_H100_v5", "standardNDSH100v5Family", 96, 1900, 8),
+        VmSize("Standard_NV6ads_A10_v5", "StandardNVADSA10v5Family", 6, 55, 1),
+        VmSize("Standard_NV36ads_A10_v5", "StandardNVADSA10v5Family", 36, 440, 1),
     )
 }
 DEFAULT_LIMIT = 350
@@ -95,6 +97,7 @@ def skus(location: str) -> list[JsonObject]:
             "locations": [location],
             "capabilities": [
                 {"name": "vCPUs", "value": str(size.cores)},
+                {"name": "MemoryGB", "value": str(size.memory)},
                 {"name": "GPUs", "value": str(size.gpus)},
             ],
             "restrictions": [],

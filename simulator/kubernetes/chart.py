@@ -1,31 +1,35 @@
-"""The public Pyroscope chart as one server: what Helm would render.
+"""The public Pyroscope chart: what Helm would render.
 
 From its templates (``operations/pyroscope/helm/pyroscope`` in the server's repository). Like the
 chart, it has no values schema: a value that the chosen release does not read changes nothing,
-silently. Not here: its subcharts, its micro-services mode, ingress and ServiceMonitor. What the
-server does with its configuration is in :mod:`simulator.kubernetes.pyroscope_server`.
+silently. One server, or what ``pyroscope.components`` names. Not here: its subcharts, its
+``architecture.microservices``, ingress and ServiceMonitor. What the server does with its
+configuration is in :mod:`simulator.kubernetes.pyroscope_server`.
 """
 
-import hashlib
 import json
 from dataclasses import dataclass
 from typing import Final
 
+from simulator.kubernetes.chart_component import (
+    ALL,
+    NAME,
+    ChartError,
+    Component,
+    Labelled,
+    annotations_of,
+)
 from simulator.kubernetes.published_values import chart_tree, only_read
 from simulator.values import (
     JsonObject,
     as_integer,
-    as_list,
     as_object,
     as_text,
     clone_object,
     dig,
-    is_object,
     merge_patch,
-    text_map,
 )
 
-NAME: Final = "pyroscope"
 OCI: Final = "oci://ghcr.io/grafana/helm-charts/pyroscope"
 MIRROR: Final = "oci://registry.example.com/mirror/grafana/helm-charts/pyroscope"
 """The same in a registry of a team's own."""
@@ -70,10 +74,6 @@ DEFAULTS: Final[JsonObject] = {
     "alloy": {"enabled": True},
     "minio": {"enabled": False},
 }
-
-
-class ChartError(Exception):
-    """Helm cannot render or find the chart; the message is Helm's."""
 
 
 @dataclass(frozen=True)
@@ -121,71 +121,56 @@ def render(chart: Chart, release: str, namespace: str, given: JsonObject) -> lis
 
 
 class _Rendering:
+    """What there is once; each component is rendered for itself."""
+
     def __init__(self, chart: Chart, release: str, namespace: str, values: JsonObject) -> None:
-        self._chart = chart
         self._release = release
-        self._namespace = namespace
         self._values = values
         self._pyroscope = as_object(values.get("pyroscope"))
-        override = as_text(self._pyroscope.get("fullnameOverride"))
-        name = as_text(self._pyroscope.get("nameOverride")) or NAME
-        self._name = override or (release if name in release else f"{release}-{name}")
-        self._labels = text_map(self._pyroscope.get("extraLabels"))
-        self._selector: JsonObject = {
-            "app.kubernetes.io/name": name,
-            "app.kubernetes.io/instance": release,
-            "app.kubernetes.io/component": "all",
-        }
+        self._of = Labelled(
+            chart.name, chart.version, chart.app_version, release, namespace, values
+        )
 
     def objects(self) -> list[JsonObject]:
-        service = as_object(self._pyroscope.get("service"))
-        name = self._name
+        of, config = self._of, self._config()
+        name = of.name
         rendered = [
-            self._object("v1", "ConfigMap", f"{name}-config", data={"config.yaml": self._config()}),
-            self._object(
+            of.object("v1", "ConfigMap", f"{name}-config", data={"config.yaml": config}),
+            of.object(
                 "v1",
                 "ConfigMap",
                 f"{name}-overrides-config",
                 data={"overrides.yaml": json.dumps({"overrides": self._overrides()})},
             ),
-            self._service(name, as_text(service.get("type")), self._ports(service)),
-            self._service(f"{name}-headless", "ClusterIP", self._ports(service), headless=True),
-            self._service(
-                f"{name}-memberlist",
-                "ClusterIP",
-                [
-                    {
-                        "name": "memberlist",
-                        "port": as_integer(dig(self._pyroscope, "memberlist", "port"), 7946),
-                        "targetPort": "memberlist",
-                        "protocol": "TCP",
-                    }
-                ],
-                headless=True,
-            ),
-            self._stateful_set(),
+            self._memberlist(),
         ]
-        budget = as_object(self._pyroscope.get("podDisruptionBudget"))
-        if budget.get("enabled") is True:
-            key = "minAvailable" if "minAvailable" in budget else "maxUnavailable"
-            spec = {key: budget.get(key), "selector": {"matchLabels": self._selector}}
-            rendered.append(self._object("policy/v1", "PodDisruptionBudget", name, spec=spec))
+        components = as_object(self._pyroscope.get("components"))
+        for component, own in components.items() or {ALL: {"kind": "StatefulSet"}}.items():
+            rendered += Component(of, component, as_object(own), config).objects()
         account = as_object(self._pyroscope.get("serviceAccount"))
         if account.get("create") is not False:
-            annotations = self._annotations(account, "serviceAccount")
+            annotations = annotations_of(account, "serviceAccount")
             rendered.append(
-                self._object(
-                    "v1", "ServiceAccount", self._account(), annotations=annotations or None
-                )
+                of.object("v1", "ServiceAccount", of.account, annotations=annotations or None)
             )
         if dig(self._values, "alloy", "enabled") is True:
             rendered.append(self._alloy())
         return rendered
 
-    def _account(self) -> str:
-        account = as_object(self._pyroscope.get("serviceAccount"))
-        made = self._name if account.get("create") is not False else "default"
-        return as_text(account.get("name")) or made
+    def _memberlist(self) -> JsonObject:
+        port: JsonObject = {
+            "name": "memberlist",
+            "port": as_integer(dig(self._pyroscope, "memberlist", "port"), 7946),
+            "targetPort": "memberlist",
+            "protocol": "TCP",
+        }
+        spec: JsonObject = {
+            "type": "ClusterIP",
+            "clusterIP": "None",
+            "ports": [port],
+            "selector": self._of.selector,
+        }
+        return self._of.object("v1", "Service", f"{self._of.name}-memberlist", spec=spec)
 
     def _config(self) -> str:
         """``config`` with ``structuredConfig`` merged over it; no template is rendered."""
@@ -196,207 +181,13 @@ class _Rendering:
     def _overrides(self) -> JsonObject:
         return as_object(self._pyroscope.get("tenantOverrides"))
 
-    def _object(
-        self,
-        version: str,
-        kind: str,
-        name: str,
-        annotations: JsonObject | None = None,
-        **body: object,
-    ) -> JsonObject:
-        metadata: JsonObject = {
-            "name": name,
-            "namespace": self._namespace,
-            "labels": {
-                **self._selector,
-                "app.kubernetes.io/managed-by": "Helm",
-                "app.kubernetes.io/version": self._chart.app_version,
-                "helm.sh/chart": f"{self._chart.name}-{self._chart.version}",
-                **self._labels,
-            },
-            "annotations": {
-                "meta.helm.sh/release-name": self._release,
-                "meta.helm.sh/release-namespace": self._namespace,
-                **(annotations or {}),
-            },
-        }
-        return {"apiVersion": version, "kind": kind, "metadata": metadata, **body}
-
-    def _ports(self, service: JsonObject) -> list[object]:
-        port = as_integer(service.get("port"), 4040)
-        ports: list[object] = [
-            {
-                "name": as_text(service.get("port_name"), "http2"),
-                "port": port,
-                "targetPort": as_text(service.get("port_name"), "http2"),
-                "protocol": "TCP",
-            }
-        ]
-        if tuple(map(int, self._chart.version.split(".")[:3])) >= (2, 0, 2):
-            ports += [{"name": "grpc", "port": 9095}, {"name": "raft", "port": 9099}]
-        return [*ports, *as_list(service.get("extraPorts"))]
-
-    def _service(
-        self, name: str, kind: str, ports: list[object], *, headless: bool = False
-    ) -> JsonObject:
-        spec: JsonObject = {"type": kind, "ports": ports, "selector": self._selector}
-        annotations = None
-        if headless:
-            spec["clusterIP"] = "None"
-        else:
-            annotations = self._annotations(as_object(self._pyroscope.get("service")), "service")
-        return self._object("v1", "Service", name, annotations, spec=spec)
-
-    def _annotations(self, holder: JsonObject, what: str) -> JsonObject:
-        annotations = as_object(holder.get("annotations"))
-        for key, value in annotations.items():
-            if not isinstance(value, str):
-                kind = {"bool": "bool", "int": "number", "float": "number"}.get(
-                    type(value).__name__, "object"
-                )
-                raise ChartError(
-                    f"unable to build kubernetes objects from release manifest ({what}): json: "
-                    f"cannot unmarshal {kind} into Go struct field ObjectMeta.metadata.annotations "
-                    f"of type string ({key})"
-                )
-        return annotations
-
-    def _container(self) -> JsonObject:
-        pyroscope = self._pyroscope
-        image, service = as_object(pyroscope.get("image")), as_object(pyroscope.get("service"))
-        tag = as_text(image.get("tag")) or self._chart.app_version
-        registry = as_text(dig(self._values, "global", "imageRegistry")) or as_text(
-            image.get("registry")
-        )
-        name = f"{registry}/" * bool(registry) + as_text(image.get("repository"))
-        probe: JsonObject = {
-            "httpGet": {
-                "path": "/ready",
-                "port": as_text(service.get("port_name")),
-                "scheme": as_text(service.get("scheme")),
-            }
-        }
-        delay = dig(pyroscope, "readinessProbe", "initialDelaySeconds")
-        container: JsonObject = {
-            "name": "pyroscope",
-            "securityContext": as_object(pyroscope.get("securityContext")),
-            "image": f"{name}:{tag}",
-            "imagePullPolicy": image.get("pullPolicy"),
-            "args": self._arguments(service),
-            "env": self._environment(),
-            "ports": self._ports(service),
-            "readinessProbe": probe | ({"initialDelaySeconds": delay} if delay else {}),
-            "volumeMounts": [
-                {"name": "data", "mountPath": "/data"},
-                *as_list(pyroscope.get("extraVolumeMounts")),
-            ],
-            "resources": as_object(pyroscope.get("resources")),
-        }
-        if pyroscope.get("extraEnvFrom"):
-            container["envFrom"] = pyroscope["extraEnvFrom"]
-        return container
-
-    def _arguments(self, service: JsonObject) -> list[str]:
-        """The chart's own flags, then the further ones: of one given twice, the last counts."""
-        domain = as_text(self._pyroscope.get("cluster_domain"))
-        peers = f"{self._name}-memberlist.{self._namespace}.svc{domain}"
-        port = go_text(dig(self._pyroscope, "memberlist", "port"))
-        pushes = go_text(self._pyroscope.get("disableSelfProfile"))
-        own = {
-            "target": "all",
-            "self-profiling.disable-push": pushes,
-            "server.http-listen-port": go_text(service.get("port")),
-            "memberlist.cluster-label": f"{self._namespace}-{self._name}",
-            "memberlist.join": f"dns+{peers}:{port}",
-            "config.file": "/etc/pyroscope/config.yaml",
-            "runtime-config.file": "/etc/pyroscope/overrides/overrides.yaml",
-        }
-        further = as_object(self._pyroscope.get("extraArgs"))
-        return [
-            *(f"-{key}={value}" for key, value in own.items()),
-            *(f"-{key}={go_text(further[key])}" for key in sorted(further)),
-        ]
-
-    def _environment(self) -> list[object]:
-        domain = as_text(self._pyroscope.get("cluster_domain"))
-        given = as_object(self._pyroscope.get("extraEnvVars"))
-        return [
-            {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
-            {"name": "NAMESPACE_FQDN", "value": f"{self._namespace}.svc{domain}"},
-            *(
-                {"name": key, **value}
-                if is_object(value)
-                else {"name": key, "value": go_text(value)}
-                for key, value in sorted(given.items())
-            ),
-            *as_list(self._pyroscope.get("extraCustomEnvVars")),
-        ]
-
-    def _stateful_set(self) -> JsonObject:
-        pyroscope = self._pyroscope
-        pod: JsonObject = {
-            "serviceAccountName": self._account(),
-            "securityContext": as_object(pyroscope.get("podSecurityContext")),
-            "dnsPolicy": pyroscope.get("dnsPolicy"),
-            "containers": [self._container(), *as_list(pyroscope.get("extraContainers"))],
-            "nodeSelector": as_object(pyroscope.get("nodeSelector")),
-            "tolerations": as_list(pyroscope.get("tolerations")),
-            "affinity": as_object(pyroscope.get("affinity")),
-            "topologySpreadConstraints": as_list(pyroscope.get("topologySpreadConstraints")),
-        }
-        for key in (
-            "terminationGracePeriodSeconds",
-            "hostNetwork",
-            "imagePullSecrets",
-            "initContainers",
-            "priorityClassName",
-        ):
-            if pyroscope.get(key) not in (None, []):
-                pod[key] = pyroscope[key]
-        checksum = hashlib.sha256(self._config().encode()).hexdigest()
-        template: JsonObject = {
-            "metadata": {
-                "labels": {**self._selector, **self._labels, "name": NAME},
-                "annotations": {
-                    "checksum/config": checksum,
-                    "profiles.grafana.com/service_repository": "https://github.com/grafana/pyroscope",
-                    "profiles.grafana.com/service_git_ref": f"v{self._chart.app_version}",
-                    **as_object(pyroscope.get("podAnnotations")),
-                },
-            },
-            "spec": pod,
-        }
-        spec: JsonObject = {
-            "replicas": as_integer(pyroscope.get("replicaCount"), 1),
-            "serviceName": f"{self._name}-headless",
-            "podManagementPolicy": "Parallel",
-            "selector": {"matchLabels": self._selector},
-            "template": template,
-        }
-        pod["volumes"] = as_list(pyroscope.get("extraVolumes"))
-        persistence = as_object(pyroscope.get("persistence"))
-        if persistence.get("enabled") is True and persistence.get("existingClaim"):
-            claimed = {"claimName": persistence["existingClaim"]}
-            pod["volumes"] = [*pod["volumes"], {"name": "data", "persistentVolumeClaim": claimed}]
-        elif persistence.get("enabled") is True:
-            claim: JsonObject = {
-                "accessModes": as_list(persistence.get("accessModes")),
-                "resources": {"requests": {"storage": persistence.get("size")}},
-            }
-            if persistence.get("storageClassName"):
-                claim["storageClassName"] = persistence["storageClassName"]
-            spec["volumeClaimTemplates"] = [{"metadata": {"name": "data"}, "spec": claim}]
-        else:
-            pod["volumes"] = [*pod["volumes"], {"name": "data", "emptyDir": {}}]
-        return self._object("apps/v1", "StatefulSet", self._name, spec=spec)
-
     def _alloy(self) -> JsonObject:
         """The collector that the chart brings unless it is switched off."""
         labels: JsonObject = {
             "app.kubernetes.io/name": "alloy",
             "app.kubernetes.io/instance": self._release,
         }
-        return self._object(
+        return self._of.object(
             "apps/v1",
             "StatefulSet",
             f"{self._release}-alloy",
@@ -410,25 +201,6 @@ class _Rendering:
                 },
             },
         )
-
-
-def go_text(value: object) -> str:
-    """What a template writes for a value: numbers of seven and more digits with an exponent.
-
-    Helm reads values as JSON, so that every number is a float64, and ``{{ }}`` prints it by Go's
-    ``%v``: 104857600 becomes ``1.048576e+08``.
-    """
-    if value is None:
-        return "<nil>"
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if not isinstance(value, int | float):
-        return str(value)
-    number = float(value)
-    if number and not 1e-4 <= abs(number) < 1e6:
-        texts = (f"{number:.{digits}e}" for digits in range(18))
-        return next(text for text in texts if float(text) == number)
-    return str(int(number)) if number.is_integer() else repr(number)
 
 
 def _yaml(text: str) -> JsonObject:

@@ -236,7 +236,7 @@ def _status(
 ) -> JsonObject:
     """Running and ready, or pending with the reason; ``started`` is since when, if that is set."""
     alone = owner.get("kind") != "DaemonSet"
-    reason = workloads.unschedulable(world, cluster_id, owner) if alone else ""
+    reason = workloads.unschedulable(world, cluster_id, objects, owner) if alone else ""
     if reason:
         unscheduled = _condition("PodScheduled", "Unschedulable", reason)
         return {"phase": "Pending", "conditions": [unscheduled]}

@@ -21,11 +21,17 @@ from simulator.values import (
 from simulator.world import ClusterState, World
 
 LATEST: Final = "2.1.0"
+ALL: Final = "all"
+"""The component that is one server."""
+KEEPERS: Final = (ALL, "ingester")
+"""The components that keep what was just pushed."""
+_REPLICATION: Final = ("ingester", "lifecycler", "ring", "replication_factor")
 _FLAGS: Final = {
     "auth.multitenancy-enabled": ("multitenancy_enabled",),
     "server.http-listen-port": ("server", "http_listen_port"),
     "target": ("target",),
     "storage.backend": ("storage", "backend"),
+    "distributor.replication-factor": _REPLICATION,
     "self-profiling.disable-push": ("self_profiling", "disable_push"),
     "querier.max-query-length": ("limits", "max_query_length"),
     "querier.max-query-lookback": ("limits", "max_query_lookback"),
@@ -37,26 +43,48 @@ _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?e[+-]\d+")
 
 @dataclass(frozen=True)
 class Server:
-    """One Pyroscope in a cluster."""
+    """One Pyroscope in a cluster, or the pods of one of its components."""
 
     namespace: str
     name: str
+    component: str
+    """Its target: ``all``, or what it is of several."""
+    ready: int
+    """How many of its pods are up."""
+    labels: dict[str, str]
+    """Of the pods."""
     version: str
     config: JsonObject
     overrides: JsonObject
     """The file that the server reads anew while it runs."""
 
+    @property
+    def quorum(self) -> int:
+        """How many ingesters must answer (dskit, ``ring/replication_strategy.go``)."""
+        factor = as_text(str(dig(self.config, *_REPLICATION) or "1"))
+        return (int(factor) if factor.isdecimal() else 1) // 2 + 1
+
+
+def component_of(workload: JsonObject) -> str:
+    """What a Pyroscope workload is of it, by the chart's label."""
+    return as_text(dig(workload, "metadata", "labels", "app.kubernetes.io/component"), ALL)
+
+
+def _release_of(workload: JsonObject) -> str:
+    """What the names of the chart's objects begin with."""
+    return state.name_of(workload).removesuffix(f"-{component_of(workload)}")
+
 
 def overrides_of(objects: ClusterState, workload: JsonObject) -> JsonObject:
-    """The overrides' file of a Pyroscope StatefulSet."""
-    name = f"{state.name_of(workload)}-overrides-config"
+    """The overrides' file of a Pyroscope workload."""
+    name = f"{_release_of(workload)}-overrides-config"
     found = state.find(objects, "ConfigMap", state.namespace_of(workload), name)
     return _parsed(as_text(dig(found, "data", "overrides.yaml")))
 
 
 def config_of(objects: ClusterState, workload: JsonObject) -> JsonObject:
-    """The configuration that a Pyroscope StatefulSet reads."""
-    name = f"{state.name_of(workload)}-config"
+    """The configuration that a Pyroscope workload reads."""
+    name = f"{_release_of(workload)}-config"
     found = state.find(objects, "ConfigMap", state.namespace_of(workload), name)
     config = clone_object(_parsed(as_text(dig(found, "data", "config.yaml"))))
     for flag, value in arguments_of(workload):
@@ -97,13 +125,13 @@ def version_of(workload: JsonObject) -> str:
 
 
 def is_pyroscope(workload: JsonObject) -> bool:
-    """Whether a StatefulSet runs the Pyroscope server."""
+    """Whether a workload runs the Pyroscope server, whole or a component of it."""
     labels = as_object(dig(workload, "metadata", "labels"))
     return (
-        workload.get("kind") == "StatefulSet"
+        workload.get("kind") in ("StatefulSet", "Deployment")
         and labels.get("app.kubernetes.io/name") == "pyroscope"
         and any(
-            as_text(item.get("name")) == "pyroscope"
+            as_text(item.get("name")) in ("pyroscope", component_of(workload))
             for item in as_objects(state.pod_spec(workload).get("containers"))
         )
     )

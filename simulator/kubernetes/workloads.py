@@ -3,10 +3,19 @@
 The pods themselves are in :mod:`simulator.kubernetes.pods`.
 """
 
+from itertools import product
 from typing import Final
 
 from simulator.kubernetes import pyroscope_server, state
-from simulator.values import JsonObject, as_integer, as_objects, as_text, dig
+from simulator.values import (
+    JsonObject,
+    as_integer,
+    as_object,
+    as_objects,
+    as_text,
+    clone_object,
+    dig,
+)
 from simulator.world import ClusterState, World
 
 STORAGE_CLASSES: Final = frozenset(
@@ -27,15 +36,22 @@ STORAGE_CLASSES: Final = frozenset(
 def obstacle(world: World, cluster_id: str, objects: ClusterState, workload: JsonObject) -> str:
     """Why the pods of a StatefulSet or Deployment are not ready; empty if they are."""
     pod = f"pod {state.namespace_of(workload)}/{state.name_of(workload)}-0"
-    reason = unschedulable(world, cluster_id, workload)
+    reason = unschedulable(world, cluster_id, objects, workload)
     if reason:
         return f"{pod} is Pending: {reason}"
     reason = crash(world, cluster_id, objects, workload)
     return f"{pod}: {reason}" if reason else ""
 
 
-def unschedulable(world: World, cluster_id: str, workload: JsonObject) -> str:
+def unschedulable(
+    world: World, cluster_id: str, objects: ClusterState, workload: JsonObject
+) -> str:
     """Why no node takes the pods of a StatefulSet or Deployment; empty if one does."""
+    for volume in as_objects(state.pod_spec(workload).get("volumes")):
+        claim = as_text(dig(volume, "persistentVolumeClaim", "claimName"))
+        namespace = state.namespace_of(workload)
+        if claim and state.find(objects, "PersistentVolumeClaim", namespace, claim) is None:
+            return f'persistentvolumeclaim "{claim}" not found'
     if not state.places(world, cluster_id, state.pod_spec(workload)):
         return "0 nodes are available: untolerated taints or node selectors of every node pool"
     for claim in as_objects(dig(workload, "spec", "volumeClaimTemplates")):
@@ -105,14 +121,16 @@ def _set_status(world: World, workload: JsonObject, status: JsonObject) -> None:
 def _claim(world: World, objects: ClusterState, workload: JsonObject) -> None:
     """A StatefulSet's volumes are claimed by pod, and outlive it."""
     namespace = state.namespace_of(workload)
-    for template in as_objects(dig(workload, "spec", "volumeClaimTemplates")):
-        name = f"{as_text(dig(template, 'metadata', 'name'))}-{state.name_of(workload)}-0"
+    replicas = range(as_integer(dig(workload, "spec", "replicas"), 1))
+    templates = as_objects(dig(workload, "spec", "volumeClaimTemplates"))
+    for template, number in product(templates, replicas):
+        name = f"{as_text(dig(template, 'metadata', 'name'))}-{state.name_of(workload)}-{number}"
         if state.find(objects, "PersistentVolumeClaim", namespace, name) is None:
             manifest: JsonObject = {
                 "apiVersion": "v1",
                 "kind": "PersistentVolumeClaim",
                 "metadata": {"name": name, "namespace": namespace},
-                "spec": template.get("spec"),
+                "spec": clone_object(as_object(template.get("spec"))),
                 "status": {"phase": "Bound"},
             }
             state.add(objects, manifest)

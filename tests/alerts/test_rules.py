@@ -77,7 +77,10 @@ def test_a_stack_with_a_space_in_its_name_is_quoted_in_the_command() -> None:
 def test_the_command_of_a_leak_explains_its_own_pod_and_that_of_a_server_shows_its_log() -> None:
     commands = {str(rule.alert): rule.annotations["command"] for rule in ALERTS}
     assert commands["GpuMemoryLeak"].endswith("--window 2h --pod {{ $labels.k8s_podname }}")
-    assert " logs statefulset/pyroscope " in commands["PyroscopeUploadFailing"]
+    assert (
+        " logs --selector app.kubernetes.io/instance=pyroscope "
+        in (commands["PyroscopeUploadFailing"])
+    )
 
 
 def test_labels_that_a_summary_names_are_those_of_its_expression() -> None:

@@ -16,7 +16,7 @@ from typing import cast, get_args, get_origin
 
 import pytest
 
-from infra.settings import Settings
+from infra.settings import ComponentsSettings, Settings
 from infra.settings.section import Section
 from simulator.arm.private_link import ENDPOINT_SUBSCRIPTION
 from simulator.arm.roles import GRAFANA_ADMIN, MONITORING_DATA_READER, NETWORK_CONTRIBUTOR
@@ -517,6 +517,12 @@ ELSEWHERE: Mapping[str, str] = {
         for key in ("url", "tokenVariable", "pyroscopeUrl", "azureSignIn")
     },
     "pyroscope.privateLink.protectConnections": "tests/engine/test_recovery.py",
+    "pyroscope.mode": "tests/engine/test_distributed.py",
+    **{
+        f"pyroscope.components.{field.alias}.{key}": "tests/unit/test_microservices.py"
+        for field in ComponentsSettings.model_fields.values()
+        for key in ("replicas", "resources")
+    },
     "pyroscope.storage.onDestroy": "tests/engine/test_blob.py",
     **{
         f"pyroscope.storage.blob.existing.{key}": "tests/engine/test_blob.py"

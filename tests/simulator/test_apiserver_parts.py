@@ -4,13 +4,15 @@ import base64
 import gzip
 import json
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.apiserver import helm_releases, provision
+from simulator.apiserver import chart_schema, helm_releases, provision
 from simulator.apiserver.differences import difference
 from simulator.home import Home, SessionError
 from simulator.project import with_chart
@@ -131,3 +133,22 @@ def test_a_home_of_the_other_kind_is_refused_with_the_ways_out(tmp_path: Path, r
     assert f"Add --kubernetes {kind}" in str(refused.value)
     assert str(home.path) in str(refused.value)
     assert "--reset" in str(refused.value)
+
+
+def test_the_stand_in_refuses_what_any_of_the_public_charts_ignores() -> None:
+    assert chart_schema.FILE.read_text() == chart_schema.text(), (
+        "python -m simulator.apiserver.chart_schema"
+    )
+    validator: Any = jsonschema.Draft7Validator(chart_schema.schema())
+    component: JsonObject = {"kind": "Deployment", "service": {"annotations": {"a": "b"}}}
+    assert validator.is_valid({"pyroscope": {"components": {"querier": component}}})
+    assert validator.is_valid({"pyroscope": {"structuredConfig": {"anything": 1}}})
+    ignored: list[JsonObject] = [
+        {"pyroscope": {"podLabels": {}}},
+        {"pyroscope": {"components": {"querier": {**component, "podLabels": {}}}}},
+        {"pyroscope": {"components": {"querier": {}}}},
+        # Of 1.18.1 and later, and of 1.15.1 and later.
+        {"pyroscope": {"extraContainers": []}},
+        {"architecture": {"microservices": {"enabled": True}}},
+    ]
+    assert [one for one in ignored if validator.is_valid(one)] == []

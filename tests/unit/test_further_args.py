@@ -289,6 +289,10 @@ def test_every_component_has_the_hatch_and_the_page_an_example_of_each() -> None
     without = {
         path.stem
         for path in (ROOT / "components").glob("*.py")
-        if "pulumi.ComponentResource)" in path.read_text() and "FurtherArgs" not in path.read_text()
+        if "pulumi.ComponentResource)" in path.read_text()
+        # The release of Pyroscope, and its arguments, are in a module of their own.
+        and not any(
+            "FurtherArgs" in one.read_text() for one in path.parent.glob(f"{path.stem}*.py")
+        )
     }
     assert without == {"grafana_dashboard"}, "its JSON is an argument as a whole"

@@ -9,6 +9,7 @@ from contract.azure import cluster_id
 from contract.json import Document
 from contract.messages.release import DriftedObject
 from contract.messages.survey import InsideFacts, Presence, ReleaseRecord, Survey
+from contract.microservices import ServerMode
 from infra.deployed import EVERYTHING, Deployed
 from infra.disk import planned_disk
 from infra.drift import said_of_drift
@@ -16,7 +17,7 @@ from infra.faults import ConfigurationError
 from infra.interrupted import records_in_the_way
 from infra.names import names_for
 from infra.preflight import survey_request
-from infra.settings import Blob, Disk, StorageSettings
+from infra.settings import Blob, Disk, PyroscopeSettings, StorageSettings
 from tests.unit import answers
 from tests.unit.stack_files import settings
 from tests.unit.test_leftovers import record
@@ -26,6 +27,14 @@ from tests.unit.test_program import run, sections
 CLUSTER = cluster_id(answers.SUBSCRIPTION, "rg-dev", "aks-dev")
 GUARD, RELEASE, GROWN = "pyroscope-private-link-guard", "pyroscope-release", "pyroscope-disk"
 RECOVERY = "pyroscope-release-recovery"
+
+
+def stored(disk: Disk | None = None, blob: Blob | None = None) -> PyroscopeSettings:
+    return PyroscopeSettings(storage=StorageSettings(disk=disk, blob=blob))
+
+
+def of_micro_services(disk: Disk | None = None) -> PyroscopeSettings:
+    return stored(disk, Blob()).model_copy(update={"mode": ServerMode.DISTRIBUTED})
 
 
 def state(made: dict[str, object], grown: str = "") -> Deployed:
@@ -55,7 +64,7 @@ MADE: dict[str, object] = {"enabled": True, "size": "50Gi"}
 def test_a_disk_keeps_the_template_it_was_made_from_and_grows(
     deployed: Deployed, size: str, planned: DiskArgs
 ) -> None:
-    assert planned_disk(StorageSettings(disk=Disk(size=size)), deployed, CLUSTER) == planned
+    assert planned_disk(stored(disk=Disk(size=size)), deployed, CLUSTER) == planned
 
 
 @pytest.mark.parametrize(
@@ -64,7 +73,7 @@ def test_a_disk_keeps_the_template_it_was_made_from_and_grows(
 )
 def test_a_disk_does_not_shrink(deployed: Deployed, size: str, has: str) -> None:
     with pytest.raises(ConfigurationError, match=f"at least {has}, which the disk has") as error:
-        planned_disk(StorageSettings(disk=Disk(size=size)), deployed, CLUSTER)
+        planned_disk(stored(disk=Disk(size=size)), deployed, CLUSTER)
     line = (
         "az aks command invoke --name aks-dev --resource-group rg-dev --subscription "
         f"{answers.SUBSCRIPTION} --command 'kubectl delete persistentvolumeclaim data-pyroscope-0"
@@ -73,7 +82,7 @@ def test_a_disk_does_not_shrink(deployed: Deployed, size: str, has: str) -> None
 
 
 def test_no_disk_is_no_disk() -> None:
-    assert planned_disk(StorageSettings(), state(MADE), CLUSTER) is None
+    assert planned_disk(stored(), state(MADE), CLUSTER) is None
 
 
 @pytest.mark.parametrize(
@@ -87,7 +96,22 @@ def test_no_disk_is_no_disk() -> None:
 def test_a_disk_that_only_blob_asks_for_is_small_unless_there_is_one(
     deployed: Deployed, planned: DiskArgs
 ) -> None:
-    assert planned_disk(StorageSettings(blob=Blob()), deployed, CLUSTER) == planned
+    assert planned_disk(stored(blob=Blob()), deployed, CLUSTER) == planned
+
+
+OF_INGESTERS = {"components": {"ingester": {"persistence": {"enabled": True, "size": "30Gi"}}}}
+
+
+def test_the_disks_of_ingesters_are_others_than_that_of_one_server() -> None:
+    one_server = state(MADE)
+    assert planned_disk(of_micro_services(), one_server, CLUSTER) == DiskArgs(size="20Gi")
+    ingesters = Deployed({RELEASE: Document({"values": {"pyroscope": OF_INGESTERS}})})
+    assert planned_disk(of_micro_services(), ingesters, CLUSTER) == DiskArgs(size="30Gi")
+    larger = planned_disk(of_micro_services(Disk(size="1Ti")), ingesters, CLUSTER)
+    assert larger == DiskArgs(size="30Gi", grown_to="1Ti")
+    assert planned_disk(stored(blob=Blob()), ingesters, CLUSTER) == DiskArgs(size="20Gi")
+    with pytest.raises(ConfigurationError, match="component=ingester --namespace gadget"):
+        planned_disk(of_micro_services(Disk(size="20Gi")), ingesters, CLUSTER)
 
 
 # --- what a Helm that was cut off has left ------------------------------------------------------
