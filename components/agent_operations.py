@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pulumi
 from pulumi_command.local import Command
 
-from components.operation import operation
+from components.operation import observed_operation, operation
 from contract.agent import AGENT_DAEMON_SET, PYROSCOPE_SERVICE
 from contract.messages.agent import AgentRequest
 from contract.messages.base import Verb
@@ -35,11 +35,16 @@ class AgentPlace:
 
 
 def namespace_protection(
-    parent: pulumi.Resource, name: str, place: AgentPlace, release: str | None
+    parent: pulumi.Resource,
+    name: str,
+    place: AgentPlace,
+    release: str | None,
+    unkept: str | None,
 ) -> Command:
     """Keeps the namespace from being deleted while Pyroscope is in it.
 
     ``release``: the Helm release that may take the namespace over; None: it is somebody else's.
+    ``unkept``: not None where it was kept, and is not any more.
     """
 
     def request(parts: Sequence[str]) -> str:
@@ -52,10 +57,11 @@ def namespace_protection(
             release=release,
         ).to_json()
 
-    return operation(
+    return observed_operation(
         f"{name}-namespace-protection",
         Verb.KEEP_NAMESPACE,
         pulumi.Output.all(*place.identity).apply(request),
+        observed=unkept,
         delete=Verb.RELEASE_NAMESPACE,
         triggers=place.identity,
         opts=pulumi.ResourceOptions(

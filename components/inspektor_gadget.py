@@ -56,6 +56,8 @@ class InspektorGadgetArgs:
     """Of the stack that the namespace is of; None: it is not marked."""
     helm_release: str | None = None
     """The extension's own Helm release, where it is known not to be named like the extension."""
+    unkept: str | None = None
+    """Another text each time that the namespace has lost what it was kept by; None: it has not."""
     present: PresentExtensionArgs | None = None
     """None: it is not there yet, or could not be read."""
     extension_args: FurtherArgs | None = None
@@ -78,7 +80,7 @@ class InspektorGadget(pulumi.ComponentResource):
         self, name: str, args: InspektorGadgetArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # What is there already is no input: it would be another one at the next update.
-        inputs = component_inputs(args, leave_out={"present", "stack_mark"})
+        inputs = component_inputs(args, leave_out={"present", "stack_mark", "unkept"})
         super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
         namespace = _namespace(self, name, args, cluster)
@@ -90,7 +92,7 @@ class InspektorGadget(pulumi.ComponentResource):
         )
         # A cluster extension's release is named after the extension (AML-Kubernetes 162).
         release = (args.helm_release or args.extension_name) if args.create_namespace else None
-        kept = namespace_protection(self, name, place, release)
+        kept = namespace_protection(self, name, place, release, args.unkept)
         extension = _extension(self, name, args, [namespace, kept], cluster)
         restart_for_settings(self, name, place, args.settings, extension)
         self.id = extension.id

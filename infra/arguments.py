@@ -232,6 +232,7 @@ def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
         stack_mark=stack.names.request_message,
         helm_release=stack.survey.installed.helm_release or None,
         present=_present_extension(stack),
+        unkept=stack.survey.inside.unkept or None,
     )
 
 

@@ -19,6 +19,7 @@ class Own(StrEnum):
 
     CLUSTER_LEFTOVERS = "cluster-leftovers"
     NAMESPACE = "inspektor-gadget-namespace"
+    NAMESPACE_PROTECTION = "inspektor-gadget-namespace-protection"
     EXTENSION = "inspektor-gadget-extension"
     GPU_POOL = "gpu-pool-pool"
     DEVICE_PLUGIN = "gpu-pool-device-plugin-daemon-set"

@@ -1,11 +1,15 @@
-"""What is said of the release's objects that somebody has changed by hand."""
+"""What somebody has changed by hand in the cluster where the engine does not look, in words."""
 
 from collections.abc import Iterator
 
+from pydantic import ValidationError
+
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
+from contract.messages.namespace import KeptNamespace, NamespaceRequest
 from contract.messages.release import DriftedObject
 from contract.messages.survey import InsideFacts
 from contract.microservices import ServerMode, service_name
+from infra.deployed import Deployed, Own
 from infra.settings import StorageSettings
 
 _SERVICES = {
@@ -15,11 +19,27 @@ _SERVICES = {
 """Those with a private link: that of one server, or the query front end's."""
 
 
+def kept_namespace(own: Deployed) -> NamespaceRequest | None:
+    """How the stack has marked and protected the agent's namespace; None where it could not."""
+    command = own.outputs_of(Own.NAMESPACE_PROTECTION)
+    try:
+        if not KeptNamespace.model_validate_json(command.text("stdout")).protected:
+            return None
+        return NamespaceRequest.model_validate_json(command.text("stdin"))
+    except ValidationError:
+        return None
+
+
 def said_of_drift(inside: InsideFacts, storage: StorageSettings) -> Iterator[str]:
     """A sentence for each object: what differs, what ``up`` does, and what is lost by it."""
     on_disk = storage.planned_disk is not None
     for one in inside.drifted:
         yield f"{_what(one)} {_remedy(one, on_disk=on_disk)}"
+    if inside.unkept:
+        yield (
+            f"The namespace {NAMESPACE} has lost the mark for the extension or its protection, "
+            "which this stack gave it: `pulumi up` gives them back."
+        )
     if inside.drift_problem:
         yield (
             f"Whether somebody has changed the objects of the release {PYROSCOPE_SERVICE} could "

@@ -32,7 +32,7 @@ from contract.microservices import service_name
 from infra.azure_cli import cloud_in_use
 from infra.deployed import Deployed, Own, deployed
 from infra.disk import planned_disk
-from infra.drift import said_of_drift
+from infra.drift import kept_namespace, said_of_drift
 from infra.faults import ConfigurationError, Fault
 from infra.identity import identity_faults
 from infra.interrupted import records_in_the_way, said_of
@@ -288,7 +288,8 @@ def load_stack(operations: Operations) -> Stack:
     request = survey_request(settings, names, client, deployed=own)
     owner = _owner(request.cluster_id or "", known).mark()
     on_grafana = wanted_on_grafana(settings, names, owner)
-    request = request.model_copy(update={"on_grafana": on_grafana})
+    further = {"on_grafana": on_grafana, "kept_namespace": kept_namespace(own)}
+    request = request.model_copy(update=further)
     preview = pulumi.runtime.is_dry_run()
     found = _surveyed(operations, request, preview=preview)
     existing = evaluate(settings, found, request, own, preview=preview)

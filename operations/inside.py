@@ -4,6 +4,7 @@ Facts only, and whatever could not be read is left out: a cluster whose API serv
 from here is surveyed as one that could not be looked into.
 """
 
+import uuid
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,6 +13,7 @@ from typing import TypeVar
 from contract.agent import AGENT_DAEMON_SET, NAMESPACE, PYROSCOPE_SERVICE
 from contract.json import Document, as_object, as_text
 from contract.messages.leftovers import Leftover
+from contract.messages.namespace import NamespaceRequest
 from contract.messages.release import DriftedObject
 from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence, ReleaseRecord
 from contract.microservices import ServerMode, service_name
@@ -19,7 +21,7 @@ from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.errors import OperationError
 from operations.kubernetes import Kubernetes
 from operations.leftovers import marked
-from operations.namespace import RELEASE_NAME
+from operations.namespace import RELEASE_NAME, is_kept
 from operations.release import LINK_NAME, latest_records, records
 from operations.release_objects import drifted
 from operations.session import Session
@@ -74,13 +76,21 @@ def look_inside(session: Session, cluster_id: str, mark: str, *, admin: bool) ->
         )
 
 
-def look_at_release(session: Session, cluster_id: str, *, admin: bool) -> InsideFacts:
-    """What Helm has not finished of the release, and what was changed of it by hand."""
+def look_at_deployed(
+    session: Session, cluster_id: str, kept: NamespaceRequest | None, *, admin: bool
+) -> InsideFacts:
+    """What Helm has not finished of the release, and what was changed by hand.
+
+    That is of the release, and of the namespace, which this stack has ``kept`` like this.
+    """
     pending: tuple[ReleaseRecord, ...] = ()
+    unkept = ""
 
     def look() -> tuple[DriftedObject, ...]:
-        nonlocal pending
+        nonlocal pending, unkept
         api = Kubernetes(session, cluster_id, admin=admin)
+        if kept is not None and not _unless_refused(partial(is_kept, api, kept), True):
+            unkept = uuid.uuid4().hex
         pending, manifest = latest_records(api)
         return drifted(api, manifest)
 
@@ -89,7 +99,11 @@ def look_at_release(session: Session, cluster_id: str, *, admin: bool) -> Inside
     except OperationError as error:
         found, problem = (), error.sentence()
     return InsideFacts(
-        presence=Presence.NOT_ASKED, release_records=pending, drifted=found, drift_problem=problem
+        presence=Presence.NOT_ASKED,
+        release_records=pending,
+        drifted=found,
+        drift_problem=problem,
+        unkept=unkept,
     )
 
 

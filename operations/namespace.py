@@ -21,6 +21,7 @@ from collections.abc import Callable, Mapping
 from contract.agent import NAMESPACE
 from contract.messages.namespace import KeptNamespace, NamespaceRequest
 from operations.clock import GIVE_UP_AFTER, say
+from operations.comparison import holds
 from operations.errors import ExitCode, OperationError
 from operations.kubernetes import Kubernetes
 from operations.session import Session
@@ -77,6 +78,25 @@ def remove_protection(api: Kubernetes, namespace: str = NAMESPACE) -> None:
         api.delete(path, f"take the protection of the namespace {namespace} away")
 
 
+def is_kept(api: Kubernetes, request: NamespaceRequest) -> bool:
+    """Whether it is marked and protected as :func:`keep` leaves it; so is one that is not there.
+
+    Raises FORBIDDEN, UNREACHABLE, BUSY.
+    """
+    namespace = api.find(_path(request.namespace), f"look at the namespace {request.namespace}")
+    if namespace is None:
+        return True
+    release = request.release
+    marked = release is None or holds(
+        namespace.value("metadata"), _marks(request.namespace, release)
+    )
+    return marked and all(
+        (found := api.find(path, "look at its protection")) is not None
+        and holds(found.fields, manifest)
+        for path, manifest in _protection(request).items()
+    )
+
+
 def _attempted(attempt: Callable[[], None], what: str, session: Session) -> OperationError | None:
     """Why ``attempt`` did not work in the end."""
     try:
@@ -93,7 +113,12 @@ def _attempted(attempt: Callable[[], None], what: str, session: Session) -> Oper
 
 def _mark(api: Kubernetes, namespace: str, release: str) -> None:
     """Let Helm take the namespace for an object of the release ``release``."""
-    metadata = {
+    marks = {"metadata": _marks(namespace, release)}
+    api.merge(_path(namespace), marks, f"mark the namespace {namespace}")
+
+
+def _marks(namespace: str, release: str) -> Mapping[str, object]:
+    return {
         "labels": {MANAGED_BY: "Helm"},
         "annotations": {
             RELEASE_NAME: release,
@@ -101,8 +126,10 @@ def _mark(api: Kubernetes, namespace: str, release: str) -> None:
             RESOURCE_POLICY: "keep",
         },
     }
-    path = f"/api/v1/namespaces/{namespace}"
-    api.merge(path, {"metadata": metadata}, f"mark the namespace {namespace}")
+
+
+def _path(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}"
 
 
 def _protection(request: NamespaceRequest) -> dict[str, Mapping[str, object]]:

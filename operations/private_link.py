@@ -32,6 +32,11 @@ DEADLINE = 900.0
 _UNUSED_DEADLINE = 300.0
 """Seconds. A deleted endpoint's connection goes within a minute or two; somebody else's stays."""
 
+FORGET_THE_CLUSTER = line(
+    *("PULUMI_K8S_DELETE_UNREACHABLE=true", "pulumi", "destroy", "--refresh", "--stack", "STACK")
+)
+"""What ends a stack whose cluster was deleted: the refresh drops what cannot be reached."""
+
 _CONNECTED = ("Approved", "Pending")
 """States of a connection that somebody relies on, or has asked for."""
 
@@ -109,6 +114,7 @@ def await_unused(request: PrivateLinkRequest, session: Session) -> UnusedPrivate
             service = read(session, resource)
         except OperationError as error:
             if is_absent(error):
+                _say_that_the_cluster_is_gone(request, resource, error)
                 return unused
             raise
         others = _others(request, service)
@@ -164,11 +170,24 @@ def await_gone(request: PrivateLinkRequest, session: Session) -> Released:
     except OperationError as error:
         if error.kind is ExitCode.CONFLICT:
             error.fix = (
-                f"{_where_to_look(request, resource, session)}; if that Service is gone, and the "
-                "Private Link Service is this stack's: "
+                f"{_where_to_look(request, resource, session)}; if that Service is there, nobody "
+                f"removes the release any more: {_uninstall(request, resource, session)}; if it is "
+                "gone, and the Private Link Service is this stack's: "
                 + line("az", "network", "private-link-service", "delete", "--ids", resource.text)
+                + "; then run it again"
             )
         raise
+
+
+def _say_that_the_cluster_is_gone(
+    request: PrivateLinkRequest, resource: ResourceId, error: OperationError
+) -> None:
+    """What ends a destroy of what was in it, which Pulumi's provider does not say for a release."""
+    if error.service_code == "ResourceGroupNotFound" and request.node_resource_group is None:
+        say(
+            f"note: with its group {resource.resource_group} the cluster is gone. If what was in "
+            f"it cannot be deleted, this forgets it and goes on: {FORGET_THE_CLUSTER}"
+        )
 
 
 def _is_foreign(request: PrivateLinkRequest, service: PrivateLink) -> bool:
@@ -218,14 +237,26 @@ def _in_use(resource: ResourceId, others: list[Connection]) -> OperationError:
 
 def _where_to_look(request: PrivateLinkRequest, resource: ResourceId, session: Session) -> str:
     """The line that shows the Service's events, in the cluster that the nodes' group is of."""
-    nodes = request.node_resource_group or resource.resource_group
     describe = ("kubectl", "describe", "service", "--namespace", request.namespace, request.release)
+    look = _inside(request, resource, session, *describe)
+    return f"{look} (the Service's events carry the cloud controller's own error)"
+
+
+def _uninstall(request: PrivateLinkRequest, resource: ResourceId, session: Session) -> str:
+    """The line that removes a release, and its Service, that Pulumi does not know any more."""
+    uninstall = ("helm", "uninstall", request.release, "--namespace", request.namespace)
+    return _inside(request, resource, session, *uninstall)
+
+
+def _inside(
+    request: PrivateLinkRequest, resource: ResourceId, session: Session, *words: str
+) -> str:
+    nodes = request.node_resource_group or resource.resource_group
     try:
         # AKS names itself there.
         group = group_id(resource.subscription, nodes)
         action = f"look up whose group {nodes} is"
         cluster = session.azure.get(group, RESOURCE_GROUP_API, action).text("managedBy")
-        look = in_cluster(ResourceId.parse(cluster, MANAGED_CLUSTER).text, *describe)
+        return in_cluster(ResourceId.parse(cluster, MANAGED_CLUSTER).text, *words)
     except (OperationError, ValueError):
-        look = f"{line(*describe)}, in the cluster whose nodes are in group {nodes}"
-    return f"{look} (the Service's events carry the cloud controller's own error)"
+        return f"{line(*words)}, in the cluster whose nodes are in group {nodes}"

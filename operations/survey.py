@@ -472,18 +472,18 @@ class _Surveyor:
         return answer
 
     def _inside(self, cluster_id: str) -> InsideFacts:
-        from operations.inside import look_at_release, look_inside
+        from operations.inside import look_at_deployed, look_inside
 
         request = self._request
-        at_release = InsideFacts(presence=Presence.NOT_ASKED)
+        deployed = InsideFacts(presence=Presence.NOT_ASKED)
         if request.look_at_release:
-            at_release = look_at_release(self._session, cluster_id, admin=request.admin)
+            kept = request.kept_namespace
+            deployed = look_at_deployed(self._session, cluster_id, kept, admin=request.admin)
         if not request.look_inside:
-            return at_release
+            return deployed
         inside = look_inside(self._session, cluster_id, request.stack_mark, admin=request.admin)
-        return inside.model_copy(
-            update={"drifted": at_release.drifted, "drift_problem": at_release.drift_problem}
-        )
+        seen = {name: getattr(deployed, name) for name in ("drifted", "drift_problem", "unkept")}
+        return inside.model_copy(update=seen)
 
     def _endpoints(self, grafana_id: str) -> tuple[EndpointFacts, ...]:
         try:

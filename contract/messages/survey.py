@@ -8,6 +8,7 @@ from pydantic import Field
 from contract.messages.base import Message
 from contract.messages.grafana import Owner
 from contract.messages.leftovers import Leftover
+from contract.messages.namespace import NamespaceRequest
 from contract.messages.release import DriftedObject
 
 DASHBOARD = "dashboard"
@@ -113,6 +114,8 @@ class SurveyRequest(Message):
     look_at_release: bool = False
     """Whether to ask it what Helm has not finished of Pyroscope's release, and what was changed of
     its objects by hand."""
+    kept_namespace: NamespaceRequest | None = None
+    """How this stack has marked and protected the agent's namespace: is it still so?"""
     admin: bool = False
     """Whether to ask it with the administrator's kubeconfig."""
     list_endpoints: bool = False
@@ -315,6 +318,8 @@ class InsideFacts(Message):
     """Objects of the deployed release that somebody has changed."""
     drift_problem: str = ""
     """Why the objects of the release could not be held against it; empty: they were."""
+    unkept: str = ""
+    """Another text each time that the namespace is not marked and protected any more as it was."""
     agent_by_hand: bool = False
     """Whether an agent is there that no Helm release made (``kubectl gadget deploy``)."""
     device_plugins: tuple[DevicePluginFacts, ...] = ()

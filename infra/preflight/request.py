@@ -218,6 +218,7 @@ def _made_in_the_cluster(settings: Settings) -> tuple[Own, ...]:
         *([] if settings.pyroscope.existing is not None else [Own.RELEASE]),
         *([Own.GPU_POOL] if pool.enabled else []),
         *([Own.DEVICE_PLUGIN] if pool.enabled and pool.device_plugin else []),
+        *([Own.POD_MONITOR] if settings.makes_alerts else []),
     )
 
 

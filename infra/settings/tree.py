@@ -60,6 +60,11 @@ class Settings(Section):
         asked = self.pyroscope.private_link.create
         return self.grafana.is_managed if asked is None else asked
 
+    @property
+    def makes_alerts(self) -> bool:
+        """Whether there are alerts, on metrics of an Azure Monitor workspace."""
+        return self.alerts.on and self.prometheus.azure_monitor_workspace is not None
+
     def _private_link(self) -> Iterable[RuleViolation]:
         link = self.pyroscope.private_link
         if self.grafana.is_managed:

@@ -8,6 +8,7 @@ from contract.messages.base import Verb
 from contract.messages.namespace import NamespaceRequest
 from simulator.values import JsonObject, as_object, as_text, dig
 from tests.operations.conftest import CLUSTER_ID, Azure, Operations
+from tests.operations.test_survey import survey
 from tests.simulator.azure import Kubernetes
 
 KEEP, RELEASE = Verb.KEEP_NAMESPACE, Verb.RELEASE_NAMESPACE
@@ -151,3 +152,52 @@ def test_a_protection_that_something_else_says_is_gone_is_taken_away_all_the_sam
     azure.fault("DELETE", f".*{POLICIES}/.*", {"status": 200, "text": text}, count=1)
     operations.succeed(RELEASE, request_for())
     assert cluster.call("GET", POLICIES).json()["items"] == []
+
+
+# --- is it still kept? -----------------------------------------------------------------------
+
+
+def unkept(operations: Operations) -> str:
+    return survey(operations, look_at_release=True, kept_namespace=request_for()).inside.unkept
+
+
+def test_as_it_was_left_it_is_kept_and_looking_changes_nothing(
+    cluster: Kubernetes, operations: Operations
+) -> None:
+    operations.succeed(KEEP, request_for())
+    before = metadata(cluster)
+    assert unkept(operations) == ""
+    assert metadata(cluster) == before
+
+
+@pytest.mark.parametrize("lost", ["mark", "policy", "spec"])
+def test_what_it_has_lost_is_seen_each_time_anew_until_it_is_kept_again(
+    cluster: Kubernetes, operations: Operations, lost: str
+) -> None:
+    operations.succeed(KEEP, request_for())
+    policy = f"{POLICIES}/gpuobs-keep-gadget"
+    if lost == "mark":
+        manifest = as_object(cluster.call("GET", NAMESPACE).json())
+        as_object(manifest["metadata"])["labels"] = {}
+        cluster.call("PUT", NAMESPACE, manifest)
+    elif lost == "policy":
+        cluster.call("DELETE", policy)
+    else:
+        manifest = as_object(cluster.call("GET", policy).json())
+        as_object(manifest["spec"])["failurePolicy"] = "Ignore"
+        assert cluster.call("PUT", policy, manifest).status_code == 200
+    first, second = unkept(operations), unkept(operations)
+    assert first
+    assert second
+    assert first != second
+    operations.succeed(KEEP, request_for())
+    assert unkept(operations) == ""
+
+
+def test_what_may_not_be_looked_at_counts_as_kept(
+    azure: Azure, cluster: Kubernetes, operations: Operations
+) -> None:
+    operations.succeed(KEEP, request_for())
+    cluster.call("DELETE", f"{POLICIES}/gpuobs-keep-gadget")
+    azure.fault("GET", f".*{POLICIES}/.*", {"status": 403}, count=None)
+    assert unkept(operations) == ""

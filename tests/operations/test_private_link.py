@@ -274,11 +274,28 @@ def test_a_link_that_stays_points_to_its_service_and_names_nobodys_connection_to
             "after 60 s",
             "(state Succeeded)",
             "kubectl describe service --namespace gadget pyroscope",
+            "--command 'helm uninstall pyroscope --namespace gadget'",
             f"az network private-link-service delete --ids {link_id}",
         ],
     )
     assert "other-endpoint" not in result.stderr
     assert "connection delete" not in result.stderr
+
+
+def test_where_the_clusters_group_is_gone_it_is_said_how_the_rest_is_forgotten(
+    azure: Azure, operations: Operations
+) -> None:
+    link_id = azure.private_link_id()
+    gone = link_id.replace(link_id.split("/")[4], "MC_rg-dev_aks-gone_westeurope")
+    result = operations.succeed(UNUSED, request_for(gone))
+    assert_says(
+        result.stderr,
+        [
+            "the cluster is gone",
+            "PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy --refresh --stack STACK",
+        ],
+    )
+    assert "note:" not in operations.succeed(UNUSED, request_for(link_id)).stderr
 
 
 def test_a_link_of_another_cluster_in_a_shared_group_is_left_alone(

@@ -7,12 +7,13 @@ import pytest
 from components.pyroscope_disk import DiskArgs
 from contract.azure import cluster_id
 from contract.json import Document
+from contract.messages.namespace import KeptNamespace, NamespaceRequest
 from contract.messages.release import DriftedObject
 from contract.messages.survey import InsideFacts, Presence, ReleaseRecord, Survey
 from contract.microservices import ServerMode
 from infra.deployed import EVERYTHING, Deployed
 from infra.disk import planned_disk
-from infra.drift import said_of_drift
+from infra.drift import kept_namespace, said_of_drift
 from infra.faults import ConfigurationError
 from infra.interrupted import records_in_the_way
 from infra.names import names_for
@@ -291,3 +292,45 @@ def test_what_could_not_be_seen_is_said_and_nothing_is_put_back(
     recorded = run(sections("dev"), changed(problem="the API server answers 403"))
     assert "could not be seen, and nothing is put back: the API server answers 403" in caplog.text
     assert REPAIR not in {one.name for one in recorded.resources}
+
+
+# --- the namespace that is kept ------------------------------------------------------------------
+
+KEPT = "inspektor-gadget-namespace-protection"
+REQUEST = NamespaceRequest(cluster_id=CLUSTER, namespace="gadget", service="pyroscope")
+
+
+def protection(*, protected: bool, request: str = REQUEST.to_json()) -> Deployed:
+    answer = KeptNamespace(namespace="gadget", protected=protected).to_json()
+    return Deployed({KEPT: Document({"stdin": request, "stdout": answer})})
+
+
+def test_a_namespace_that_was_protected_is_looked_at_as_it_was_asked_for() -> None:
+    assert kept_namespace(protection(protected=True)) == REQUEST
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        EVERYTHING,
+        Deployed({}),
+        protection(protected=False),
+        protection(protected=True, request="{}"),
+    ],
+)
+def test_one_that_never_was_protected_is_not(own: Deployed) -> None:
+    assert kept_namespace(own) is None
+
+
+def test_one_that_is_not_kept_any_more_is_kept_again_and_it_is_said(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    inside = InsideFacts(presence=Presence.NOT_ASKED, unkept="another")
+    azure = answers.Azure(answers.EXISTING.model_copy(update={"inside": inside}))
+    command = run(sections("dev"), azure).named(KEPT)
+    assert command.inputs["environment"] == {"GPUOBS_OBSERVED": "another"}
+    assert command.ignore_changes == set()
+    assert "has lost the mark for the extension or its protection" in caplog.text
+    assert run(sections("dev"), answers.Azure(answers.EXISTING)).named(KEPT).ignore_changes == {
+        "environment"
+    }

@@ -1,6 +1,7 @@
 """The provider: which cluster, whether it answers, and which kind of resource is whose."""
 
 import json
+import os
 from collections.abc import Callable
 from typing import Final, TypeVar
 
@@ -220,7 +221,7 @@ class KubernetesProvider(Provider):
             self._guarded(lambda: Releases(client).delete(state))
             return
         if client is None:
-            if _flag(self._arguments.get("deleteUnreachable"), default=False):
+            if self._forgets_unreachable:
                 self.log(
                     Severity.INFO,
                     "configured Kubernetes cluster is unreachable and the `deleteUnreachable` "
@@ -249,12 +250,18 @@ class KubernetesProvider(Provider):
         )
         return Objects(self._client, upsert=upsert)
 
+    @property
+    def _forgets_unreachable(self) -> bool:
+        """As the provider's argument says, and without one as the environment does."""
+        by_default = os.environ.get(DELETE_ANYWAY_VARIABLE) == "true"
+        return _flag(self._arguments.get("deleteUnreachable"), default=by_default)
+
     def _read_unreachable(
         self, urn: Urn, resource_id: str, inputs: Object | None, state: Object
     ) -> tuple[str, Object, Object]:
         reason = f"configured Kubernetes cluster is unreachable: {self._unreachable}"
         self.log(Severity.WARNING, reason, urn.text)
-        if _flag(self._arguments.get("deleteUnreachable"), default=False):
+        if self._forgets_unreachable:
             return "", {}, {}
         if _flag(self._arguments.get("skipUpdateUnreachable"), default=False):
             return resource_id, inputs or {}, state
