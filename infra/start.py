@@ -41,8 +41,10 @@ def deploy(operations: "Operations") -> None:
     try:
         stack = load_stack(operations)
         components.join()
+        from infra.cures import say_what_helps
         from infra.program import register
 
+        say_what_helps()
         register(stack, operations)
     except ConfigurationError as error:
         # Shown without a traceback: it is a message to the operator.

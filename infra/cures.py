@@ -1,0 +1,82 @@
+"""Our own sentence beside an error of a provider, where its words tell the cause.
+
+Pulumi passes on what a provider says, and nobody can add to it; a hook hears it and says more. It
+is asked only while the program runs: in a plain ``destroy`` the engine shows the provider's words
+alone (``withRetries`` in ``pkg/resource/deploy/step.go`` of 3.274 drops the hook's absence).
+"""
+
+import re
+from typing import Final
+
+import pulumi
+
+from contract.lines import line
+
+_GUIDE: Final = "docs/users/operating.md, When only Azure or Kubernetes speaks"
+_CURES: Final = (
+    (
+        r"AuthorizationFailed|does not have authorization",
+        "A role is missing, or was assigned a moment ago: Azure takes up to 10 minutes. The table "
+        "of rights in README.md names the role for each action",
+    ),
+    (
+        r"Insufficient\w*Quota|QuotaExceeded",
+        "The region has too few cores of this family left: write a smaller gpuPool.count or "
+        "another gpuPool.vmSize, or ask for more in the portal, under Quotas",
+    ),
+    (
+        r"SkuNotAvailable|AllocationFailed|OverconstrainedAllocation",
+        "The quota is there, and no machine is: write other gpuPool.zones or another "
+        "gpuPool.vmSize, or try again later",
+    ),
+    (
+        r"RequestDisallowedByPolicy",
+        "Azure Policy denies the resource as it is; the assignment named above says what it asks "
+        "for, often tags (gpuobs:azure.tags) or a region (gpuobs:azure.location)",
+    ),
+    (
+        r"ScopeLocked",
+        "A management lock is in the way: "
+        + line("az", "lock", "list", "--resource-group", "GROUP", "--output", "table"),
+    ),
+    (
+        r"MissingSubscriptionRegistration",
+        "Register the resource provider: "
+        + line("az", "provider", "register", "--namespace", "NAMESPACE", "--wait"),
+    ),
+    (
+        r"is forbidden: User",
+        "Your role in the cluster does not allow it: on one with Entra ID it takes Azure "
+        "Kubernetes Service RBAC Cluster Admin",
+    ),
+    (
+        r"admission webhook .* denied|ValidatingAdmissionPolicy '(?!gpuobs-)",
+        "A policy of the cluster refuses the object: leave the namespace gadget out of it",
+    ),
+)
+"""What a provider's words have, and what helps; the first that fits."""
+
+
+def cure_for(said: str) -> str:
+    """A sentence on what helps; empty where the cause is not known."""
+    found = next((cure for pattern, cure in _CURES if re.search(pattern, said, re.DOTALL)), "")
+    return f"{found}. More: {_GUIDE}." if found else ""
+
+
+def say_what_helps() -> None:
+    """From here on: beside each failure of a provider, what helps."""
+
+    def heard(args: pulumi.ErrorHookArgs) -> bool:
+        cure = cure_for("\n".join(args.errors))
+        if cure:
+            pulumi.log.warn(f"{args.name}: {cure}")
+        return False  # not tried again: the providers do so themselves
+
+    hook = pulumi.ErrorHook("gpuobs-cure", heard)
+
+    def hooked(args: pulumi.ResourceTransformationArgs) -> pulumi.ResourceTransformationResult:
+        if args.type_.startswith(("azure-native:", "kubernetes:")):
+            args.opts.hooks = pulumi.ResourceHookBinding(on_error=[hook])
+        return pulumi.ResourceTransformationResult(args.props, args.opts)
+
+    pulumi.runtime.register_stack_transformation(hooked)
