@@ -1,6 +1,6 @@
 """The Service to which the agent pushes, where Pyroscope's chart makes none of that name.
 
-The agent pushes to ``pyroscope`` on port 4040 in its own namespace, and to nothing else. Of
+The agent pushes to ``pyroscope`` on its port in its own namespace, and to nothing else. Of
 micro-services the chart names each Service after its component, and those that take profiles are
 the distributors.
 """
