@@ -11,7 +11,7 @@ from contract.messages.namespace import KeptNamespace, NamespaceRequest
 from contract.messages.release import DriftedObject
 from contract.messages.survey import InsideFacts, Presence, ReleaseRecord, Survey
 from contract.microservices import ServerMode
-from infra.deployed import EVERYTHING, Deployed
+from infra.deployed import EVERYTHING, Deployed, Own
 from infra.disk import planned_disk
 from infra.drift import kept_namespace, said_of_drift
 from infra.faults import ConfigurationError
@@ -334,3 +334,16 @@ def test_one_that_is_not_kept_any_more_is_kept_again_and_it_is_said(
     assert run(sections("dev"), answers.Azure(answers.EXISTING)).named(KEPT).ignore_changes == {
         "environment"
     }
+
+
+# --- what is looked for in the cluster -----------------------------------------------------------
+
+
+def test_the_cluster_is_looked_into_as_long_as_the_pod_monitor_of_the_alerts_is_not_deployed() -> (
+    None
+):
+    alerting = settings(WITH_METRICS, alerts={"email": ["oncall@example.com"]})
+    own = {one.value for one in Own} - {Own.POD_MONITOR.value}
+    assert survey_request(alerting, NAMES, PROVIDER, deployed=own).look_inside
+    own.add(Own.POD_MONITOR.value)
+    assert not survey_request(alerting, NAMES, PROVIDER, deployed=own).look_inside
