@@ -76,6 +76,16 @@ gpuobs:pyroscope:
 """,
     ),
     (
+        "More than one server can hold ([when, and what it costs](scaling.md))",
+        """\
+gpuobs:pyroscope:
+  storage: { blob: {} }
+  mode: distributed
+  components:
+    ingester: { replicas: 6 }
+""",
+    ),
+    (
         "A cluster that reaches no public registry but Microsoft's "
         "([what to mirror](operating.md#images-from-a-registry-of-your-own))",
         """\

@@ -24,6 +24,7 @@ MIRRORED: Final = (
     Kind("apps/v1", "DaemonSet", "daemonsets"),
     Kind("apps/v1", "StatefulSet", "statefulsets"),
     Kind("apps/v1", "Deployment", "deployments"),
+    Kind("apps/v1", "ReplicaSet", "replicasets"),
     Kind("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
     POD_MONITOR,
 )

@@ -3,7 +3,14 @@
 Where a real API server stands for a cluster, waiting for a release is the real Helm's.
 """
 
-from simulator.kubernetes import cloud_controller, extension_agent, pods, state, workloads
+from simulator.kubernetes import (
+    cloud_controller,
+    extension_agent,
+    pods,
+    replica_sets,
+    state,
+    workloads,
+)
 from simulator.kubernetes.gpus import Gpus
 from simulator.kubernetes.helm import Helm
 from simulator.values import JsonObject, as_object
@@ -25,6 +32,7 @@ class Controllers:
         for cluster_id, objects in list(self._world.clusters.items()):
             workloads.control(self._world, cluster_id, objects)
             pods.control(self._world, cluster_id, objects)
+            replica_sets.control(self._world, objects)
             self._gpus.control(cluster_id, objects)
             self._load_balancers(cluster_id, objects)
             if not objects.server_url:

@@ -30,6 +30,7 @@ KINDS: Final = {
     ("apps/v1", "daemonsets"): Kind("apps/v1", "DaemonSet"),
     ("apps/v1", "statefulsets"): Kind("apps/v1", "StatefulSet"),
     ("apps/v1", "deployments"): Kind("apps/v1", "Deployment"),
+    ("apps/v1", "replicasets"): Kind("apps/v1", "ReplicaSet"),
     ("batch/v1", "jobs"): Kind("batch/v1", "Job"),
     ("policy/v1", "poddisruptionbudgets"): Kind("policy/v1", "PodDisruptionBudget"),
     ("azmonitoring.coreos.com/v1", "podmonitors"): Kind("azmonitoring.coreos.com/v1", "PodMonitor"),

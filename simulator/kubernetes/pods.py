@@ -1,7 +1,7 @@
 """The pods of workloads, as ``kubectl get pods`` shows them: running, or why they are not.
 
 They are on no node, so that a real API server lets go of a deleted one at once. Pods that nobody
-owns are left alone. Deployments own their pods themselves: there are no ReplicaSets.
+owns are left alone. Deployments own their pods themselves (:mod:`.replica_sets`).
 """
 
 import hashlib
@@ -155,7 +155,7 @@ def _pods(world: World, cluster_id: str, owner: JsonObject) -> list[_Pod]:
         ]
     replicas = range(as_integer(dig(owner, "spec", "replicas"), 1))
     if owner.get("kind") == "Deployment":
-        return [_Pod(f"{name}-{_revision(owner)}-{number}") for number in replicas]
+        return [_Pod(f"{name}-{revision(owner)}-{number}") for number in replicas]
     return [
         _Pod(
             f"{name}-{number}",
@@ -206,7 +206,7 @@ def _manifest(owner: JsonObject, pod: _Pod) -> JsonObject:
         "labels": {
             **as_object(template.get("labels")),
             **pod.labels,
-            REVISIONS[kind]: _revision(owner),
+            REVISIONS[kind]: revision(owner),
         },
         "ownerReferences": [reference],
     }
@@ -218,7 +218,8 @@ def _manifest(owner: JsonObject, pod: _Pod) -> JsonObject:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
 
-def _revision(owner: JsonObject) -> str:
+def revision(owner: JsonObject) -> str:
+    """What tells the pods of one template from those of another."""
     return _letters(dig(owner, "spec", "template"), 10)
 
 
