@@ -341,9 +341,10 @@ def _resource_group(
         return
     path = f"gpuobs:azure.resourceGroup (group {name})"
     if survey.resource_group is Presence.ABSENT:
+        region = settings.azure.location or survey.cluster.location or "REGION"
         create = line(
             *("az", "group", "create", "--name", name),
-            *("--location", "REGION", "--subscription", subscription),
+            *("--location", region, "--subscription", subscription),
         )
         yield Fault(
             path=path,

@@ -54,6 +54,7 @@ The body of a PUT::
 A release::
 
     {"namespace", "name", "chart": "pyroscope", "version", "appVersion", "values", "revision": 1,
+     "source": {"chart", "repository"} as in the last PUT,
      "status": "pending-install" | "pending-upgrade" | "deployed" | "failed" | "uninstalling",
      "message": why it failed or what it waits for,
      "resources": ["v1/Service/gadget/pyroscope", ...]}

@@ -179,6 +179,7 @@ class Helm:
             chart=chart.name,
             version=chart.version,
             appVersion=chart.app_version,
+            source={key: as_text(body.get(key)) for key in ("chart", "repository")},
             values=values,
             status=status,
             message="",

@@ -6,8 +6,8 @@ show all of them: settings that do not meet are changed together, on a stack tha
 already where they can be changed, on a new one where they choose what is made.
 """
 
+import ast
 import json
-import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from simulator.arm.private_link import ENDPOINT_SUBSCRIPTION
 from simulator.arm.roles import GRAFANA_ADMIN, MONITORING_DATA_READER, NETWORK_CONTRIBUTOR
 from simulator.seed import CALLER_ID, SUBSCRIPTION_ID
 from simulator.values import JsonObject, as_list, as_object, as_objects, as_text, dig
-from tests.engine.portal import Portal, resource_group
+from tests.engine.portal import Portal, portal_of, resource_group
 from tests.engine.simulation import Simulation
 from tests.simulator.azure import Kubernetes
 
@@ -48,6 +48,7 @@ RULES = (
 )
 """The alert rules by default; what each says is tested in ``tests/alerts``."""
 PLS = "service.beta.kubernetes.io/azure-pls-"
+SUBNET = f"{resource_group('rg-prod')}/providers/Microsoft.Network/virtualNetworks/net/subnets/gpus"
 
 
 class World:
@@ -58,6 +59,8 @@ class World:
         self._cluster = cluster
         struck = as_objects(as_object(sim.control("GET", "faults"))["used"])
         self._called = {as_text(rule["path"]) for rule in struck}
+        with portal_of(sim) as person:
+            self._releases = Kubernetes(person, person.find(f"/{cluster}")).call("GET", "/releases")
 
     def called(self, path: str) -> bool:
         """Whether a call met the rule for ``path``, which only counts."""
@@ -106,6 +109,12 @@ class World:
         """The pod template of Pyroscope."""
         (found,) = self.objects("StatefulSet")
         return as_object(dig(found, "spec", "template"))
+
+    @property
+    def chart(self) -> JsonObject:
+        """Where Helm took the chart from."""
+        (release,) = as_objects(self._releases.json())
+        return as_object(release["source"])
 
     @property
     def container(self) -> JsonObject:
@@ -269,6 +278,10 @@ CHANGED: Mapping[str, Shown] = {
             "registry.example.com/mirror/nvidia/k8s-device-plugin",
         },
     ),
+    "pyroscope.chart.repository": Shown(
+        "https://grafana.github.io/helm-charts", lambda world: world.chart["repository"]
+    ),
+    "pyroscope.chart.name": Shown("pyroscope", lambda world: world.chart["chart"]),
     "pyroscope.chart.version": Shown(
         "1.15.1", lambda world: world.objects("Release")[0]["version"]
     ),
@@ -376,6 +389,7 @@ CHOSEN: Mapping[str, Shown] = {
     "gpuPool.spot.evictionPolicy": Shown(
         "Deallocate", lambda world: world.pool["scaleSetEvictionPolicy"]
     ),
+    "gpuPool.subnetId": Shown(SUBNET, lambda world: world.pool.get("vnetSubnetID")),
     "gpuPool.driver": Shown("None", lambda world: dig(world.pool, "gpuProfile", "driver")),
     "gpuPool.devicePlugin": Shown(
         False,
@@ -385,6 +399,10 @@ CHOSEN: Mapping[str, Shown] = {
             if "nvidia" in as_text(dig(one, "metadata", "name"))
         ],
         as_=[],
+    ),
+    "pyroscope.chart.oci": Shown(
+        "oci://registry.example.com/mirror/grafana/helm-charts/pyroscope",
+        lambda world: world.chart["chart"],
     ),
     "pyroscope.allowIncompatibleServer": Shown(
         True, lambda world: as_text(world.container["image"]).endswith(":1.20.0")
@@ -409,6 +427,14 @@ CHOSEN: Mapping[str, Shown] = {
     ),
     "grafana.existing.resourceGroup": Shown(
         "rg-prod", lambda world: "managedprivateendpoints" in world.made_in("rg-prod"), as_=True
+    ),
+    "grafana.existing.privateAccess": Shown(
+        True,
+        # Without the setting, a preview refuses a Grafana that answers in no public network.
+        lambda world: (
+            world.properties("grafana", "grafana-other")["publicNetworkAccess"] == "Disabled"
+            and len(world.grafana("dashboards")) == 1
+        ),
     ),
     "grafana.adopt": Shown(True, _source("by-hand", "type"), as_=["grafana-pyroscope-datasource"]),
     "grafana.dashboard.file": Shown(
@@ -473,6 +499,11 @@ MADE: Mapping[str, Shown] = {
         lambda world: world.properties("grafana", "grafana-made")["zoneRedundancy"],
         as_="Enabled",
     ),
+    "pyroscope.chart.path": Shown(
+        "simulator/charts/pyroscope",
+        lambda world: as_text(world.chart["chart"]).endswith("simulator/charts/pyroscope"),
+        as_=True,
+    ),
     "pyroscope.storage.blob.account": Shown(
         "madeprofiles", lambda world: "madeprofiles" in world.resources("storageAccounts"), as_=True
     ),
@@ -499,57 +530,80 @@ MADE: Mapping[str, Shown] = {
 }
 """Chosen at once for a new stack that makes everything."""
 
+_ALERTS = "tests/engine/test_every_alert.py::"
+_OTHER = "tests/engine/test_other_subscription.py::"
+_OWN_GRAFANA = "tests/engine/test_own_grafana.py::"
+
+SIZES = (
+    "tests/unit/test_microservices.py::"
+    "test_each_component_has_its_kind_its_size_and_its_place_in_zones_and_nodes"
+)
+"""The one that is not on the engine: what each of eight components may use, value by value."""
+
 ELSEWHERE: Mapping[str, str] = {
-    "azure.subscriptionId": "tests/unit/test_program.py",
-    "gpuPool.enabled": "tests/engine/test_changes_in_the_cluster.py",
-    "gpuPool.subnetId": "tests/unit/test_gpu_node_pool.py",
-    "pyroscope.chart.oci": "tests/unit/test_pyroscope.py",
-    "pyroscope.chart.repository": "tests/unit/test_pyroscope.py",
-    "pyroscope.chart.name": "tests/unit/test_pyroscope.py",
-    "pyroscope.chart.path": "tests/unit/test_settings_pyroscope.py",
+    "azure.subscriptionId": f"{_OTHER}test_a_stack_of_another_subscription_is_made_in_it",
+    "cluster.existing.id": f"{_OTHER}test_what_the_stack_makes_goes_where_cluster_and_grafana_are",
+    "grafana.existing.id": f"{_OTHER}test_what_the_stack_makes_goes_where_cluster_and_grafana_are",
+    "prometheus.azureMonitorWorkspace.existing.id": f"{_OTHER}test_a_workspace_of_another"
+    "_subscription_is_what_the_metrics_source_asks",
+    "gpuPool.enabled": "tests/engine/test_changes_in_the_cluster.py::"
+    "test_a_change_touches_what_depends_on_it_and_nothing_else",
+    "pyroscope.privateLink.create": f"{_OWN_GRAFANA}"
+    "test_a_private_link_of_ones_own_is_made_where_it_is_asked_for",
+    "pyroscope.privateLink.protectConnections": "tests/engine/test_private_link.py::"
+    "test_without_the_protection_destroy_ends_and_says_whom_it_cut_off",
+    "grafana.selfHosted.url": f"{_OWN_GRAFANA}test_no_endpoint_link_or_role_is_made_for_it",
+    "grafana.selfHosted.azureSignIn": f"{_OWN_GRAFANA}"
+    "test_to_azures_grafana_and_back_the_release_is_made_anew_before_its_way",
+    "pyroscope.existing.url": "tests/engine/test_existing_pyroscope.py::"
+    "test_the_name_to_which_the_agents_push_leads_to_it",
+    "pyroscope.existing.dataSource": "tests/engine/test_existing_pyroscope.py::"
+    "test_a_source_that_is_there_takes_the_place_of_the_stacks_own",
+    "pyroscope.mode": "tests/engine/test_distributed.py::"
+    "test_every_component_is_there_with_its_budget_and_one_of_them_behind_the_private_link",
     **{
-        f"pyroscope.existing.{key}": "tests/engine/test_existing_pyroscope.py"
-        for key in ("url", "dataSource")
-    },
-    "pyroscope.privateLink.create": "tests/engine/test_own_grafana.py",
-    **{
-        f"grafana.selfHosted.{key}": "tests/engine/test_own_grafana.py"
-        for key in ("url", "tokenVariable", "pyroscopeUrl", "azureSignIn")
-    },
-    "pyroscope.privateLink.protectConnections": "tests/engine/test_recovery.py",
-    "pyroscope.mode": "tests/engine/test_distributed.py",
-    **{
-        f"pyroscope.components.{field.alias}.{key}": "tests/unit/test_microservices.py"
+        f"pyroscope.components.{field.alias}.{key}": test
         for field in ComponentsSettings.model_fields.values()
-        for key in ("replicas", "resources")
+        for key, test in (
+            ("replicas", "tests/engine/test_distributed.py::test_a_component_grows_in_place"),
+            ("resources", SIZES),
+        )
     },
-    "pyroscope.storage.onDestroy": "tests/engine/test_blob.py",
     **{
-        f"pyroscope.storage.blob.existing.{key}": "tests/engine/test_blob.py"
+        f"grafana.selfHosted.{key}": f"{_OWN_GRAFANA}"
+        "test_another_variable_and_another_way_to_the_profiles_are_updates"
+        for key in ("tokenVariable", "pyroscopeUrl")
+    },
+    "pyroscope.storage.onDestroy": "tests/engine/test_blob.py::"
+    "test_an_account_goes_with_the_stack_where_the_stack_file_says_so",
+    **{
+        f"pyroscope.storage.blob.existing.{key}": "tests/engine/test_blob.py::"
+        "test_a_container_of_ones_own_takes_its_place_and_gets_a_role_of_its_own"
         for key in ("account", "resourceGroup", "container")
     },
-    "cluster.existing.id": "tests/engine/test_other_subscription.py",
-    "grafana.existing.id": "tests/engine/test_other_subscription.py",
-    "prometheus.azureMonitorWorkspace.existing.id": "tests/engine/test_other_subscription.py",
-    "grafana.existing.privateAccess": "tests/unit/test_preflight.py",
-    "grafana.driftDetection": "tests/engine/test_drift.py",
-    "prometheus.url": "tests/engine/test_changes_on_grafana.py",
-    "alerts.email": "tests/engine/test_alerts.py",
-    "alerts.actionGroups": "tests/engine/test_alerts.py",
-    "alerts.clusterLabel": "tests/unit/test_alerts.py",
-    "alerts.documentationUrl": "tests/alerts/test_rules.py",
+    "grafana.driftDetection": "tests/engine/test_drift.py::"
+    "test_without_drift_detection_nothing_is_looked_for_and_turning_it_off_changes_nothing",
+    "prometheus.url": "tests/engine/test_changes_on_grafana.py::"
+    "test_metrics_go_from_azure_monitor_to_ones_own_and_to_none",
+    "alerts.email": f"{_ALERTS}test_the_action_group_writes_to_the_address_that_is_set",
+    "alerts.actionGroups": "tests/engine/test_alerts.py::"
+    "test_an_action_group_that_exists_is_told_too_and_stays",
+    "alerts.clusterLabel": f"{_ALERTS}test_the_rules_look_at_the_cluster_by_the_label_that_is_set",
+    "alerts.documentationUrl": f"{_ALERTS}test_the_rules_link_to_the_documentation_that_is_set",
     **{
-        f"alerts.rules.{name}.{key}": f"tests/{file}"
+        f"alerts.rules.{name}.{key}": _ALERTS + test
         for name in RULES
-        for key, file in (
-            ("enabled", "engine/test_alerts.py"),
-            ("minutes", "alerts/test_rules.py"),
-            ("threshold", "engine/test_alerts.py"),
+        for key, test in (
+            ("enabled", "test_an_alert_is_there_where_it_is_enabled_and_only_there"),
+            ("minutes", "test_an_alert_must_hold_for_the_minutes_that_are_set"),
+            (
+                "threshold",
+                "test_a_threshold_is_what_the_rule_compares_with_and_refused_where_there_is_none",
+            ),
         )
     },
 }
-"""What this Azure has one of only (a subscription, a public chart), and what another file of tests
-shows already."""
+"""The engine tests that show a setting which takes a life of its own to be seen."""
 
 
 # --- nothing is forgotten ------------------------------------------------------------------------
@@ -585,11 +639,26 @@ def test_every_setting_is_shown_once() -> None:
     assert sorted(shown) == sorted(leaves(Settings))
 
 
-def test_what_is_shown_elsewhere_is_named_there() -> None:
-    for path, file in ELSEWHERE.items():
-        key = path.rsplit(".", 1)[-1]
-        snake = re.sub(r"(?<=[a-z])([A-Z])", r"_\1", key).lower()
-        assert re.search(rf"\b({key}|{snake})\b", (ROOT / file).read_text()), path
+@pytest.mark.parametrize("test", sorted(set(ELSEWHERE.values())))
+def test_what_is_shown_elsewhere_is_a_test_on_the_engine_that_sets_it(test: str) -> None:
+    """The test is there, in a module that runs the engine, and that module gives each a value."""
+    file, _, name = test.partition("::")
+    assert file.startswith("tests/engine/test_") or test == SIZES
+    module = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    functions = [node.name for node in module.body if isinstance(node, ast.FunctionDef)]
+    assert name.startswith("test_")
+    assert functions.count(name) == 1
+    marks = [ast.unparse(node) for node in module.body if isinstance(node, ast.Assign)]
+    assert "pytestmark = pytest.mark.engine" in marks or test == SIZES
+    texts = {
+        part
+        for node in ast.walk(module)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for part in node.value.split(".")
+    }
+    texts |= {node.arg for node in ast.walk(module) if isinstance(node, ast.keyword) and node.arg}
+    given = {path.rsplit(".", 1)[-1] for path, named in ELSEWHERE.items() if named == test}
+    assert given <= texts
 
 
 # --- the deployments -----------------------------------------------------------------------------
@@ -632,6 +701,7 @@ def changed(sim: Simulation) -> Round:
 @pytest.fixture(scope="module")
 def chosen(sim: Simulation, person: Portal) -> Round:
     """A new stack on what exists."""
+    sim.control("POST", "settings", {"insideNetworks": True})
     _make_what_prod_finds(person)
     # A rule that only counts.
     sim.faults({"path": ADMIN_CREDENTIAL, "count": None, "then": {"delay": 0}})
@@ -655,6 +725,9 @@ def made(sim: Simulation) -> Round:
 def _make_what_prod_finds(person: Portal) -> None:
     """A Grafana, a workspace that it reads, a namespace and a data source, all made by hand."""
     group = resource_group("rg-prod")
+    subnets = [{"name": "gpus", "properties": {"addressPrefix": "10.8.1.0/24"}}]
+    space = {"addressSpace": {"addressPrefixes": ["10.8.0.0/16"]}, "subnets": subnets}
+    person.put(SUBNET.rpartition("/subnets/")[0], {"location": "westeurope", "properties": space})
     grafana = person.put(f"{group}/providers/Microsoft.Dashboard/grafana/grafana-other", _GRAFANA)
     workspace = f"{group}/providers/Microsoft.Monitor/accounts/amw-other"
     person.put(workspace, {"location": "westeurope"})
@@ -691,7 +764,7 @@ _GRAFANA: JsonObject = {
     "location": "westeurope",
     "sku": {"name": "Standard"},
     "identity": {"type": "SystemAssigned"},
-    "properties": {"grafanaMajorVersion": "12"},
+    "properties": {"grafanaMajorVersion": "12", "publicNetworkAccess": "Disabled"},
 }
 
 

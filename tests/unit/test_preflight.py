@@ -947,6 +947,20 @@ def test_a_resource_group_that_is_not_there_is_reported(presence: Presence, word
     assert words in fault(with_facts(resource_group=presence), wanted)
 
 
+@pytest.mark.parametrize(
+    ("written", "region"), [({}, CLUSTER.location), ({"location": "northeurope"}, "northeurope")]
+)
+def test_the_line_that_makes_the_group_has_the_region_of_the_stack(
+    written: dict[str, str], region: str
+) -> None:
+    wanted = settings(azure={"resourceGroup": {"name": "rg-obs"}, **written})
+
+    text = fault(with_facts(resource_group=Presence.ABSENT), wanted)
+
+    assert region
+    assert f"az group create --name rg-obs --location {region} --subscription" in text
+
+
 def test_without_a_credential_there_is_one_fault_and_no_guess() -> None:
     text = fault(Survey(problem="DefaultAzureCredential found no credential."))
 
