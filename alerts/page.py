@@ -19,7 +19,7 @@ _INTRODUCTION = """\
 
 <!-- Generated from alerts/ by `python -m alerts.page`. -->
 
-Off unless a stack asks for them. On Azure Monitor, with somebody to tell:
+Off unless a stack asks for them. On Azure Monitor, with somebody to notify:
 
 ```yaml
 gpuobs:alerts:

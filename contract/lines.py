@@ -1,4 +1,4 @@
-"""The command lines that messages tell people to run, all made here.
+"""The command lines that messages ask people to run, all made here.
 
 Each is one that bash and zsh take as it stands: every word is quoted that needs it. What the reader
 must fill in is a word in capitals. Lines of ``az`` use no extension of the Azure CLI, and none

@@ -39,7 +39,7 @@ def ledger_text(
     if not reading.devices:
         yield WITHOUT_DEVICES
     if not accounts:
-        yield "No agent counts any process, and no device tells of any memory."
+        yield "No agent counts any process, and no device reports any memory."
     for account in accounts:
         yield ""
         yield from _account(reading, account, binary=binary)

@@ -269,7 +269,7 @@ def _action_groups(survey: Survey) -> Iterator[Finding]:
             enable = line(
                 "az", "monitor", "action-group", "update", *place.options, "--set", "enabled=true"
             )
-            yield f"Action group {place.name} is disabled, so the alerts tell nobody: {enable}"
+            yield f"Action group {place.name} is disabled, so the alerts notify nobody: {enable}"
 
 
 # --- the subscription, the caller, the group ---------------------------------------------------

@@ -19,7 +19,7 @@ ActionGroupId = Annotated[
         pattern=r"/subscriptions/[^/\s]+/resource[gG]roups/[^/\s]+/providers"
         r"/[mM]icrosoft\.[iI]nsights/action[gG]roups/[^/\s]+",
         rule="the ARM id of an action group",
-        why="Azure would fire the alert and tell nobody.",
+        why="Azure would fire the alert and notify nobody.",
         fix="write what `az monitor action-group show --name NAME --resource-group GROUP "
         "--query id --output tsv` prints",
     ),
@@ -38,7 +38,7 @@ AlertMinutes = Annotated[
     Whole(
         minimum=0,
         maximum=1440,
-        why="an alert that needs more than a day to fire tells nobody in time.",
+        why="an alert that needs more than a day to fire notifies nobody in time.",
         fix="leave it out for the alert's own",
     ),
 ]
@@ -128,7 +128,7 @@ class AlertRulesSettings(Section):
 
 
 class AlertsSettings(Section):
-    """Whom Azure Monitor tells, and of what. Off where neither group nor address is given."""
+    """Whom Azure Monitor notifies, and of what. Off where neither group nor address is given."""
 
     action_groups: Sequence[ActionGroupId] = ()
     """ARM ids of action groups that exist and stay."""
@@ -157,7 +157,7 @@ class AlertsSettings(Section):
         }
 
     def rule_violations(self) -> Iterable[RuleViolation]:
-        """Azure's limits, and rules that would tell nobody."""
+        """Azure's limits, and rules that would notify nobody."""
         groups = len(self.action_groups) + bool(self.email)
         if groups > MOST_ACTION_GROUPS:
             yield RuleViolation(
@@ -187,6 +187,6 @@ class AlertsSettings(Section):
                 fields=("rules", "actionGroups", "email"),
                 at="rules",
                 rule="only with `actionGroups` or `email`",
-                why="alerts are off where nobody is named, and these rules would tell nobody.",
+                why="alerts are off where nobody is named, and these rules would notify nobody.",
                 fix="write `email: [you@example.com]`, or leave `rules` out",
             )

@@ -38,7 +38,7 @@ class Settings(Section):
     registry: RegistrySettings = RegistrySettings()
     """Where images and the chart come from."""
     alerts: AlertsSettings = AlertsSettings()
-    """Whom Azure Monitor tells, and of what."""
+    """Whom Azure Monitor notifies, and of what."""
 
     def rule_violations(self) -> Iterable[RuleViolation]:
         """The rules between sections; paths start with the section."""

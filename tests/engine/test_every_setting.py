@@ -727,19 +727,18 @@ def _make_what_prod_finds(person: Portal) -> None:
     group = resource_group("rg-prod")
     subnets = [{"name": "gpus", "properties": {"addressPrefix": "10.8.1.0/24"}}]
     space = {"addressSpace": {"addressPrefixes": ["10.8.0.0/16"]}, "subnets": subnets}
-    person.put(SUBNET.rpartition("/subnets/")[0], {"location": "westeurope", "properties": space})
+    network = SUBNET.rpartition("/subnets/")[0]
+    person.put(network, {"location": "westeurope", "properties": space})
     grafana = person.put(f"{group}/providers/Microsoft.Dashboard/grafana/grafana-other", _GRAFANA)
     workspace = f"{group}/providers/Microsoft.Monitor/accounts/amw-other"
     person.put(workspace, {"location": "westeurope"})
     prod = f"{group}/providers/Microsoft.ContainerService/managedClusters/aks-prod"
+    cluster = as_text(dig(person.get(prod), "identity", "principalId"))
     for scope, role, principal in (
         (as_text(grafana["id"]), GRAFANA_ADMIN, CALLER_ID),
         (workspace, MONITORING_DATA_READER, as_text(dig(grafana, "identity", "principalId"))),
-        (
-            resource_group("rg-dev"),
-            NETWORK_CONTRIBUTOR,
-            as_text(dig(person.get(prod), "identity", "principalId")),
-        ),
+        (resource_group("rg-dev"), NETWORK_CONTRIBUTOR, cluster),
+        (network, NETWORK_CONTRIBUTOR, cluster),
     ):
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{scope}|{role}")
         definitions = f"/subscriptions/{SUBSCRIPTION_ID}/providers/Microsoft.Authorization"

@@ -33,6 +33,17 @@ LIMITS = {
 stacks = st.text(min_size=1, max_size=120)
 
 
+def test_the_names_of_deployed_stacks_stay() -> None:
+    """Another name makes the resource anew, with all that depends on it."""
+    names = names_for("gpuobs", "dev", "11111111-1111-4111-8111-111111111111")
+    assert names.private_link == "pyroscope-dev-83335922"
+    assert names.private_endpoint == "p-dev-83335922"
+    assert names.grafana == "g-dev-64f81e24"
+    assert names.storage_account == "gpuobsdev64f81e24"
+    assert names.dashboard == "gpuobs-dev-83335922"
+    assert names.request_message == "gpuobs gpuobs dev 83335922"
+
+
 @pytest.mark.handles("uid-too-long")
 @given(stacks, stacks)
 def test_every_name_is_within_its_services_limit(project: str, stack: str) -> None:

@@ -576,6 +576,28 @@ def test_where_the_azure_provider_cannot_sign_in_a_sentence_says_how() -> None:
         assert words in str(caught.value)
 
 
+@pytest.mark.parametrize("preview", [True, False])
+def test_an_up_waits_for_a_cluster_that_is_being_upgraded_and_a_preview_does_not(
+    preview: bool,
+) -> None:
+    busy = answers.EXISTING.cluster.model_copy(update={"provisioning_state": "Upgrading"})
+
+    class Busy(answers.Azure):
+        """At rest from the first survey on that waits."""
+
+        def ask(self, question: str) -> str:
+            asked = Question.model_validate_json(question)
+            if asked.verb is Verb.SURVEY and not asked.request.get("wait"):
+                self.survey = answers.EXISTING.model_copy(update={"cluster": busy})
+            else:
+                self.survey = answers.EXISTING
+            return super().ask(question)
+
+    azure = Busy()
+    dev(azure=azure, preview=preview)
+    assert azure.asked.count(Verb.SURVEY) == (1 if preview else 2)
+
+
 @pytest.mark.parametrize("answer", ["hello", "{}", '{"answer": {"colour": "red"}}'])
 def test_an_answer_that_is_no_survey_is_said_to_be_none(answer: str) -> None:
     class Confused(answers.Azure):
