@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import cast, get_args, get_origin
 
 import pytest
+from pydantic.alias_generators import to_camel
 
 from infra.settings import ComponentsSettings, Settings
 from infra.settings.section import Section
@@ -48,7 +49,6 @@ RULES = (
 )
 """The alert rules by default; what each says is tested in ``tests/alerts``."""
 PLS = "service.beta.kubernetes.io/azure-pls-"
-SUBNET = f"{resource_group('rg-prod')}/providers/Microsoft.Network/virtualNetworks/net/subnets/gpus"
 
 
 class World:
@@ -389,7 +389,6 @@ CHOSEN: Mapping[str, Shown] = {
     "gpuPool.spot.evictionPolicy": Shown(
         "Deallocate", lambda world: world.pool["scaleSetEvictionPolicy"]
     ),
-    "gpuPool.subnetId": Shown(SUBNET, lambda world: world.pool.get("vnetSubnetID")),
     "gpuPool.driver": Shown("None", lambda world: dig(world.pool, "gpuProfile", "driver")),
     "gpuPool.devicePlugin": Shown(
         False,
@@ -399,10 +398,6 @@ CHOSEN: Mapping[str, Shown] = {
             if "nvidia" in as_text(dig(one, "metadata", "name"))
         ],
         as_=[],
-    ),
-    "pyroscope.chart.oci": Shown(
-        "oci://registry.example.com/mirror/grafana/helm-charts/pyroscope",
-        lambda world: world.chart["chart"],
     ),
     "pyroscope.allowIncompatibleServer": Shown(
         True, lambda world: as_text(world.container["image"]).endswith(":1.20.0")
@@ -427,14 +422,6 @@ CHOSEN: Mapping[str, Shown] = {
     ),
     "grafana.existing.resourceGroup": Shown(
         "rg-prod", lambda world: "managedprivateendpoints" in world.made_in("rg-prod"), as_=True
-    ),
-    "grafana.existing.privateAccess": Shown(
-        True,
-        # Without the setting, a preview refuses a Grafana that answers in no public network.
-        lambda world: (
-            world.properties("grafana", "grafana-other")["publicNetworkAccess"] == "Disabled"
-            and len(world.grafana("dashboards")) == 1
-        ),
     ),
     "grafana.adopt": Shown(True, _source("by-hand", "type"), as_=["grafana-pyroscope-datasource"]),
     "grafana.dashboard.file": Shown(
@@ -538,9 +525,18 @@ SIZES = (
     "tests/unit/test_microservices.py::"
     "test_each_component_has_its_kind_its_size_and_its_place_in_zones_and_nodes"
 )
-"""The one that is not on the engine: what each of eight components may use, value by value."""
+"""What each of eight components may use, value by value."""
+NOT_ON_THE_ENGINE = {
+    "gpuPool.subnetId": "tests/unit/test_gpu_node_pool.py::test_driver_slices_zones_network_disk_and_pods_are_handed_on",
+    "grafana.existing.privateAccess": "tests/unit/test_preflight.py::"
+    "test_a_grafana_without_public_access_is_reported_at_once",
+    "pyroscope.chart.oci": "tests/unit/test_pyroscope.py::"
+    "test_the_chart_comes_from_a_registry_a_repository_or_the_project",
+}
+"""What is shown by the inputs of a resource, or by a refusal before there is any."""
 
 ELSEWHERE: Mapping[str, str] = {
+    **NOT_ON_THE_ENGINE,
     "azure.subscriptionId": f"{_OTHER}test_a_stack_of_another_subscription_is_made_in_it",
     "cluster.existing.id": f"{_OTHER}test_what_the_stack_makes_goes_where_cluster_and_grafana_are",
     "grafana.existing.id": f"{_OTHER}test_what_the_stack_makes_goes_where_cluster_and_grafana_are",
@@ -642,23 +638,25 @@ def test_every_setting_is_shown_once() -> None:
 @pytest.mark.parametrize("test", sorted(set(ELSEWHERE.values())))
 def test_what_is_shown_elsewhere_is_a_test_on_the_engine_that_sets_it(test: str) -> None:
     """The test is there, in a module that runs the engine, and that module gives each a value."""
+    unit = {SIZES, *NOT_ON_THE_ENGINE.values()}
     file, _, name = test.partition("::")
-    assert file.startswith("tests/engine/test_") or test == SIZES
+    assert file.startswith("tests/engine/test_") or test in unit
     module = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     functions = [node.name for node in module.body if isinstance(node, ast.FunctionDef)]
     assert name.startswith("test_")
     assert functions.count(name) == 1
     marks = [ast.unparse(node) for node in module.body if isinstance(node, ast.Assign)]
-    assert "pytestmark = pytest.mark.engine" in marks or test == SIZES
+    assert "pytestmark = pytest.mark.engine" in marks or test in unit
     texts = {
         part
         for node in ast.walk(module)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
         for part in node.value.split(".")
     }
-    texts |= {node.arg for node in ast.walk(module) if isinstance(node, ast.keyword) and node.arg}
-    given = {path.rsplit(".", 1)[-1] for path, named in ELSEWHERE.items() if named == test}
-    assert given <= texts
+    named = [node.arg for node in ast.walk(module) if isinstance(node, ast.keyword)]
+    texts |= {to_camel(name) for name in named if name}
+    given = {path.rsplit(".", 1)[-1] for path, one in ELSEWHERE.items() if one == test}
+    assert given <= texts or test in unit
 
 
 # --- the deployments -----------------------------------------------------------------------------
@@ -701,7 +699,6 @@ def changed(sim: Simulation) -> Round:
 @pytest.fixture(scope="module")
 def chosen(sim: Simulation, person: Portal) -> Round:
     """A new stack on what exists."""
-    sim.control("POST", "settings", {"insideNetworks": True})
     _make_what_prod_finds(person)
     # A rule that only counts.
     sim.faults({"path": ADMIN_CREDENTIAL, "count": None, "then": {"delay": 0}})
@@ -725,10 +722,6 @@ def made(sim: Simulation) -> Round:
 def _make_what_prod_finds(person: Portal) -> None:
     """A Grafana, a workspace that it reads, a namespace and a data source, all made by hand."""
     group = resource_group("rg-prod")
-    subnets = [{"name": "gpus", "properties": {"addressPrefix": "10.8.1.0/24"}}]
-    space = {"addressSpace": {"addressPrefixes": ["10.8.0.0/16"]}, "subnets": subnets}
-    network = SUBNET.rpartition("/subnets/")[0]
-    person.put(network, {"location": "westeurope", "properties": space})
     grafana = person.put(f"{group}/providers/Microsoft.Dashboard/grafana/grafana-other", _GRAFANA)
     workspace = f"{group}/providers/Microsoft.Monitor/accounts/amw-other"
     person.put(workspace, {"location": "westeurope"})
@@ -738,7 +731,6 @@ def _make_what_prod_finds(person: Portal) -> None:
         (as_text(grafana["id"]), GRAFANA_ADMIN, CALLER_ID),
         (workspace, MONITORING_DATA_READER, as_text(dig(grafana, "identity", "principalId"))),
         (resource_group("rg-dev"), NETWORK_CONTRIBUTOR, cluster),
-        (network, NETWORK_CONTRIBUTOR, cluster),
     ):
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{scope}|{role}")
         definitions = f"/subscriptions/{SUBSCRIPTION_ID}/providers/Microsoft.Authorization"
@@ -763,7 +755,7 @@ _GRAFANA: JsonObject = {
     "location": "westeurope",
     "sku": {"name": "Standard"},
     "identity": {"type": "SystemAssigned"},
-    "properties": {"grafanaMajorVersion": "12", "publicNetworkAccess": "Disabled"},
+    "properties": {"grafanaMajorVersion": "12"},
 }
 
 
