@@ -527,7 +527,8 @@ SIZES = (
 )
 """What each of eight components may use, value by value."""
 NOT_ON_THE_ENGINE = {
-    "gpuPool.subnetId": "tests/unit/test_gpu_node_pool.py::test_driver_slices_zones_network_disk_and_pods_are_handed_on",
+    "gpuPool.subnetId": "tests/unit/test_gpu_node_pool.py::"
+    "test_driver_slices_zones_network_disk_and_pods_are_handed_on",
     "grafana.existing.privateAccess": "tests/unit/test_preflight.py::"
     "test_a_grafana_without_public_access_is_reported_at_once",
     "pyroscope.chart.oci": "tests/unit/test_pyroscope.py::"
