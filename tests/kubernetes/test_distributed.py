@@ -1,4 +1,4 @@
-"""Pyroscope as micro-services by the real Helm and the real kubernetes provider."""
+"""Pyroscope as micro-services by the real Helm and provider: made, changed to and from, removed."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from simulator.values import JsonObject, as_object, as_objects, dig
 from tests.engine.changes import touched
 from tests.engine.portal import portal_of
 from tests.engine.simulation import Simulation
-from tests.engine.test_distributed import COMPONENTS, POOL
+from tests.engine.test_distributed import CHAIN, COMPONENTS, POOL, SERVICE, in_order
 from tests.kubernetes.cluster import GADGET, PREFIX, Cluster, name_of
 from tests.simulator.azure import CLUSTER
 
@@ -89,3 +89,22 @@ def test_one_service_has_a_load_balancer_and_the_private_link_and_the_agents_lea
 def test_a_second_up_changes_nothing_also_after_a_refresh(real: Simulation) -> None:
     assert touched(real.up()) == {}
     assert touched(real.up("dev", "--refresh")) == {}
+
+
+def test_back_to_one_serverin_order(real: Simulation, cluster: Cluster) -> None:
+    real.stack_file("dev", {"pyroscope.mode": None})
+    outcome = real.up()
+    assert touched(outcome) == {**CHAIN, SERVICE: "replace"}
+    in_order(outcome, SERVICE)
+    assert set(workloads(cluster)) == {"pyroscope"}
+    assert dig(listed(cluster, SERVICES)["pyroscope"], "spec", "type") == "LoadBalancer"
+    assert touched(real.up()) == {}
+
+
+def test_to_micro_services_againin_order(real: Simulation, cluster: Cluster) -> None:
+    real.stack_file("dev", {"pyroscope.mode": "distributed"})
+    outcome = real.up()
+    assert touched(outcome) == {**CHAIN, SERVICE: "create"}
+    in_order(outcome)
+    assert set(workloads(cluster)) == NAMES
+    assert touched(real.up()) == {}
