@@ -6,8 +6,10 @@ Helm loads it only when the release is made, which is after the GPU nodes.
 import hashlib
 import re
 import tarfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from lzma import LZMAError
 from pathlib import Path, PurePosixPath
 from typing import cast
 
@@ -100,7 +102,16 @@ def read_chart(path: Path) -> LocalChart:
     """
     try:
         files = _folder(path) if path.is_dir() else _package(path)
-    except (OSError, tarfile.TarError) as error:
+    # A damaged package: the decompressors' own errors, and a link in it that leads nowhere.
+    except (
+        OSError,
+        tarfile.TarError,
+        EOFError,
+        ValueError,
+        KeyError,
+        zlib.error,
+        LZMAError,
+    ) as error:
         raise UnusableChartError(f"{path} cannot be read as a chart: {error}") from None
     description = _description(files, path)
     name, version = description.get("name"), description.get("version")
@@ -142,7 +153,8 @@ def _description(files: Mapping[str, bytes], path: Path) -> dict[str, object]:
         raise UnusableChartError(f"there is no {_DESCRIPTION} in {path}")
     try:
         found: object = yaml.safe_load(files[_DESCRIPTION])
-    except yaml.YAMLError as error:
+    # A date that is none is a ValueError.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UnusableChartError(f"{_DESCRIPTION} in {path} is no YAML: {error}") from None
     if not isinstance(found, dict):
         raise UnusableChartError(f"{_DESCRIPTION} in {path} is no mapping")

@@ -20,6 +20,8 @@ from infra.settings.tree import Settings
 NAMESPACE = "gpuobs"
 """The project's name: what every section's key starts with in a stack file."""
 
+_MOST_LEVELS = 100
+"""Of lists and mappings in one another; a chart's values have about ten."""
 _SECTIONS = {field.alias or name: name for name, field in Settings.model_fields.items()}
 
 
@@ -47,7 +49,10 @@ def load(sections: Mapping[str, object], secret_sections: Collection[str] = ()) 
     for key, name in _SECTIONS.items():
         field = Settings.model_fields[name]
         value = sections.get(key)
-        if key in secret_sections or _holds_ciphertext(value):
+        if _is_deeper(value, _MOST_LEVELS):
+            faults.append(_deep_section(key))
+            lost.append(key)
+        elif key in secret_sections or _holds_ciphertext(value):
             faults.append(_secret_section(key))
             lost.append(key)
         elif value is not None:
@@ -76,7 +81,7 @@ def _parsed(text: str) -> object:
         return None
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -193,6 +198,15 @@ def _missing_section(key: str) -> Fault:
     )
 
 
+def _deep_section(key: str) -> Fault:
+    return Fault(
+        path=f"{NAMESPACE}:{key}",
+        rule=f"lists and mappings at most {_MOST_LEVELS} levels deep",
+        why="nothing that a stack needs is nested like this, and it cannot be read.",
+        fix="look for brackets or indentation that repeat by mistake",
+    )
+
+
 def _secret_section(key: str) -> Fault:
     return Fault(
         path=f"{NAMESPACE}:{key}",
@@ -201,6 +215,22 @@ def _secret_section(key: str) -> Fault:
         "store and show in plain text: the value would not stay secret.",
         fix="write the value in plain text if it is no secret, otherwise leave it out",
     )
+
+
+def _is_deeper(value: object, levels: int) -> bool:
+    """Whether lists and mappings are in one another over more than ``levels``."""
+    level = [value]
+    for _ in range(levels):
+        level = [inner for one in level for inner in _inside(one)]
+        if not level:
+            return False
+    return True
+
+
+def _inside(value: object) -> Iterable[object]:
+    if isinstance(value, list | tuple):
+        return cast("Iterable[object]", value)
+    return (as_mapping(value) or {}).values()
 
 
 def _holds_ciphertext(value: object) -> bool:

@@ -26,7 +26,7 @@ def lost_settings(text: str, sections: Mapping[str, object]) -> Iterator[str]:
 
     try:
         project = as_mapping(yaml.safe_load(text)) or {}
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, RecursionError):
         return
     for key, written in (as_mapping(project.get("config")) or {}).items():
         name = key.removeprefix(f"{NAMESPACE}:")
