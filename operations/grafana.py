@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import httpx
 
-from contract.azure import GRAFANA, GRAFANA_API, grafana_scope
+from contract.azure import GRAFANA, GRAFANA_API, Role, grafana_scope
 from contract.json import Document, as_objects, is_list, is_object, parse
 from contract.lines import line, open_to_public_networks
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
@@ -277,6 +277,9 @@ class Grafana:
 
     def _refused(self, response: httpx.Response, action: str, role: str) -> OperationError:
         status = response.status_code
+        if status == 404 and not Document.parse(response.content):
+            # That something is absent only Grafana can say.
+            return self.not_understood(action)
         why = message_of(response)
         if status in (401, 403) or response.is_redirect:
             if self._token_variable is not None:
@@ -292,7 +295,8 @@ class Grafana:
                 ExitCode.FORBIDDEN,
                 f"Could not {action}: Grafana answers {status}.",
                 why=why,
-                fix=f"the caller needs the role {role!r} on {self.workspace_id or self.endpoint} "
+                fix=f"the caller needs the role {_or_more(role)} on "
+                f"{self.workspace_id or self.endpoint} "
                 "(Owner and Contributor do not include it; a new assignment takes minutes)",
                 transient=True,
             )
@@ -313,6 +317,12 @@ class Grafana:
             transient=transient,
             retry_after=retry_after(response.headers),
         )
+
+
+def _or_more(role: str) -> str:
+    """The role, and the one with which nothing else of a stack is refused next."""
+    admin = Role.GRAFANA_ADMIN.role_name
+    return repr(role) if role == admin else f"{role!r}, or {admin!r}, which data sources need,"
 
 
 def _success_that_is_none(action: str, seen: str) -> OperationError:

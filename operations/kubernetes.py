@@ -5,6 +5,7 @@ a namespace. What the program deploys goes through Pulumi's kubernetes provider.
 """
 
 import base64
+import re
 import ssl
 import tempfile
 from collections.abc import Mapping
@@ -26,6 +27,8 @@ from operations.session import Session
 
 _USER_ROLE = "Azure Kubernetes Service Cluster User Role"
 _ADMIN_ROLE = "Azure Kubernetes Service Cluster Admin Role"
+_NO_SUCH_API = "404 page not found"
+"""What an API server says of a group of resources that it does not have: Go's ``http.NotFound``."""
 _FIELD_MANAGER = "gpuobs"
 """What the API server keeps as the owner of the fields that :meth:`Kubernetes.apply` sets."""
 
@@ -118,14 +121,7 @@ class Kubernetes:
         response = self._respond(method, path, action, body, content_type, query)
         found = Document.parse(response.content)
         if not _is_answer(found, method, path):
-            raise OperationError(
-                ExitCode.UNREACHABLE,
-                f"Could not {action}: what answered is not the API server of {self._name}.",
-                why="the answer is not the JSON that Kubernetes documents; a sign-in page or a "
-                "proxy may be in between",
-                fix=CHECK_NETWORK,
-                transient=True,
-            )
+            raise self._not_understood(action)
         return found
 
     def _respond(
@@ -159,8 +155,23 @@ class Kubernetes:
             raise self._refused(response, action)
         return response
 
+    def _not_understood(self, action: str) -> OperationError:
+        return OperationError(
+            ExitCode.UNREACHABLE,
+            f"Could not {action}: what answered is not the API server of {self._name}.",
+            why="the answer is not the JSON that Kubernetes documents; a sign-in page or a "
+            "proxy may be in between",
+            fix=CHECK_NETWORK,
+            transient=True,
+        )
+
     def _refused(self, response: httpx.Response, action: str) -> OperationError:
         status = response.status_code
+        answer = Document.parse(response.content)
+        is_own = answer.text("kind") == "Status" or response.text.strip() == _NO_SUCH_API
+        if status == 404 and not is_own:
+            # That something is absent only the API server can say.
+            return self._not_understood(action)
         kind, transient = {
             401: (ExitCode.NOT_AUTHENTICATED, False),
             403: (ExitCode.FORBIDDEN, False),
@@ -168,7 +179,7 @@ class Kubernetes:
             409: (ExitCode.CONFLICT, True),
             429: (ExitCode.BUSY, True),
         }.get(status, (ExitCode.BUSY, True) if status >= 500 else (ExitCode.REJECTED, False))
-        message = Document.parse(response.content).text("message") or response.text
+        message = answer.text("message") or response.text
         return OperationError(
             kind,
             f"Could not {action}: the API server of {self._name} answers {status}.",
@@ -185,7 +196,7 @@ def _is_answer(found: Document, method: str, path: str) -> bool:
     that is done at once is answered with a Status.
     """
     kind = found.text("kind")
-    if kind.endswith("List"):
+    if re.fullmatch(r"[A-Z][A-Za-z0-9]{0,62}List", kind):
         return True
     if kind == "Status":
         return method == "DELETE" and found.text("status") == "Success"

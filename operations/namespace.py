@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping
 
 from contract.agent import NAMESPACE
 from contract.messages.namespace import KeptNamespace, NamespaceRequest
+from operations.azure import is_absent
 from operations.clock import GIVE_UP_AFTER, say
 from operations.comparison import holds
 from operations.errors import ExitCode, OperationError
@@ -67,7 +68,7 @@ def release(request: NamespaceRequest, session: Session) -> KeptNamespace:
 
     problem = _attempted(attempt, f"the namespace {request.namespace} to be released", session)
     note = "" if problem is None else problem.sentence()
-    if problem is not None and problem.kind is not ExitCode.NOT_FOUND:
+    if problem is not None and not is_absent(problem):
         say(f"note: the protection of the namespace {request.namespace} stays: {note}")
     return KeptNamespace(namespace=request.namespace, protected=False, note=note)
 

@@ -1,8 +1,8 @@
 """What the documentation says to type for an error, read from the page and carried out.
 
-docs/users/operating.md shows an error in a code block without a language; the commands are those of
-the next block of a shell, or in the words below it. Nothing here knows an error or a command by
-itself: what is not on the page is not done.
+docs/users/operating.md shows an error in a code block without a language, and the commands are
+those of the next block of a shell, or in the words below it; or in a row of a table. Nothing here
+knows an error or a command by itself: what is not on the page is not done.
 """
 
 import re
@@ -18,6 +18,7 @@ from tests.faults.stage import Run, Stage
 
 PAGE: Final = CHECKOUT / "docs/users/operating.md"
 _BLOCK: Final = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
+_ROW: Final = re.compile(r"^\| `([^`]+)`[^|]*\| (.*) \|$", re.M)
 _INLINE: Final = re.compile(r"`((?:pulumi|az) [^`]+)`")
 _PRINTED: Final = re.compile(r"fix:.*?(az (?:resource delete|aks command invoke) [^\n;]+)")
 """The line in a fault's message: the page says of faults that their lines are in the message."""
@@ -54,7 +55,8 @@ def cures(page: Path = PAGE) -> list[Cure]:
         inline = tuple(_INLINE.findall(text[block.end() : end]))
         commands = tuple(_lines(shell)) if shell else inline
         found.append(Cure(" ".join(block[2].split()), commands))
-    return found
+    rows = (Cure(row[1], tuple(_INLINE.findall(row[2]))) for row in _ROW.finditer(text))
+    return [*found, *(row for row in rows if row.commands)]
 
 
 def _lines(shell: str) -> list[str]:
@@ -89,6 +91,9 @@ def _type(stage: Stage, command: str) -> str:
     """Run one line; what went wrong, empty if nothing did."""
     words = shlex.split(command)
     match words:
+        case ["pulumi", "up" | "destroy", *options] if "--refresh" in options:
+            done = stage.sim.pulumi(*words[1:], "--yes", "--skip-preview", "--non-interactive")
+            return "" if done.ok else done.output[-200:]
         case ["pulumi", "up" | "destroy" | "refresh" as verb, *_]:
             # The run that follows is the one that counts.
             del verb

@@ -13,13 +13,21 @@ from typing import Final
 from simulator.home import CHECKOUT
 from tests.faults import calls, kinds, matrix
 from tests.faults.expected import Outcome, expected
-from tests.faults.hostile import MUTATIONS
 from tests.faults.matrix import Result
+from tests.faults.mutations import MUTATIONS
 from tests.faults.stage import PHASES
 from tests.faults.sweep import cases_of
+from tests.unit.user_files import DEEPEST, EXAMPLES, NESTED
 
 PAGE: Final = CHECKOUT / "docs/maintainers/faults.md"
 RESULTS: Final = Path(__file__).parent / "results.jsonl"
+DRAWN: Final = (
+    *("a chart's description", "a package", "a damaged package", "a dashboard", "names of files"),
+    *("sections of a stack file", "project files"),
+)
+"""What tests/unit/test_user_files.py draws."""
+VALUES: Final = 300
+"""Of settings: three properties, with as many examples as Hypothesis draws by default."""
 WHY: Final = 160
 """Characters of a reason that the page shows."""
 VERBS: Final[Mapping[str, str]] = {
@@ -61,6 +69,7 @@ def lines(results: Sequence[Result]) -> Iterator[str]:
     yield ""
     yield from _summary(results)
     yield from _failures(results)
+    yield from _files()
     yield from _kinds()
     yield from _calls(table)
 
@@ -79,8 +88,13 @@ def _summary(results: Sequence[Result]) -> Iterator[str]:
 
 def _failures(results: Sequence[Result]) -> Iterator[str]:
     bad = [one for one in results if not one.ok]
+    left = {verb: len(cases_of(verb)) - sum(one.verb == verb for one in results) for verb in VERBS}
     yield "## What is not good"
     yield ""
+    if results and any(left.values()):
+        named = ", ".join(f"{count} of `{verb}`" for verb, count in left.items() if count)
+        yield f"Not run last, so not known: {named}. The sample in the tests is good."
+        yield ""
     if not results:
         yield "Not known: these results are of no run. The sample in the tests is good."
     elif not bad:
@@ -91,6 +105,20 @@ def _failures(results: Sequence[Result]) -> Iterator[str]:
     for one in bad:
         why = "; ".join(one.why).replace("|", "\\|").replace("\n", " ")[:WHY]
         yield f"| `{one.verb}`: {one.case} | {_escaped(why)} |"
+    yield ""
+
+
+def _files() -> Iterator[str]:
+    yield "## Files that people write"
+    yield ""
+    drawn = len(DRAWN) * EXAMPLES
+    yield (
+        f"Every run of the tests draws {drawn} files and names of files ({EXAMPLES} each of: "
+        f"{', '.join(DRAWN)}), nests {NESTED} documents up to {DEEPEST} deep, and draws "
+        f"{VALUES} values of settings (`tests/unit/test_user_files.py`, "
+        "`tests/unit/test_settings.py`). Each is taken, or refused by one message that names the "
+        "setting; none ends in a traceback."
+    )
     yield ""
 
 

@@ -10,6 +10,7 @@ from tests.faults import calls, hostile, kinds, rights, two
 from tests.faults.calls import Call
 from tests.faults.cures import cures
 from tests.faults.expected import NoExpectationError, expected
+from tests.faults.mutations import MUTATIONS
 from tests.faults.sample import SAMPLE, strike
 from tests.faults.stage import PHASES, Run, Stage, opened
 
@@ -77,7 +78,7 @@ def operations(stage: Stage, runs: Runs) -> hostile.Operations:
     return hostile.Operations(stage)
 
 
-@pytest.mark.parametrize("mutation", hostile.MUTATIONS)
+@pytest.mark.parametrize("mutation", MUTATIONS)
 def test_no_answer_is_believed_that_was_not_understood(
     operations: hostile.Operations, mutation: str
 ) -> None:
@@ -91,12 +92,19 @@ def test_two_runs_on_one_stack_do_not_meet(stage: Stage, runs: Runs) -> None:
     assert result.ok, result.why
 
 
-@pytest.mark.parametrize("removed", ["Contributor on Grafana", "Grafana Admin on Grafana"])
-def test_a_missing_right_is_reported_before_anything_is_made(
-    stage: Stage, runs: Runs, removed: str
+@pytest.mark.parametrize(
+    "case",
+    [
+        "up / without Contributor on Grafana",
+        "up / without Grafana Admin on Grafana",
+        "destroy / without Grafana Admin on Grafana",
+    ],
+)
+def test_a_missing_right_is_named_by_up_before_anything_is_made_and_by_destroy(
+    stage: Stage, runs: Runs, case: str
 ) -> None:
     del runs
-    result = rights.run(stage, f"up / without {removed}")
+    result = rights.run(stage, case)
     assert result.ok, (result.why, result.saw)
 
 

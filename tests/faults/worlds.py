@@ -11,6 +11,8 @@ from simulator.values import is_list, is_object
 VOLATILE: Final = frozenset(
     {
         "calls",
+        # Of a pod's template, with the time of a restart in it; the template is compared itself.
+        "controller-revision-hash",
         "createdAt",
         "createdBy",
         "createdOn",

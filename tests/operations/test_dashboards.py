@@ -245,7 +245,7 @@ def test_an_editor_role_that_never_comes_is_named(azure: Azure, operations: Oper
     azure.fault("GET", ".*/dashboards/.*", {"status": 403}, service="grafana", count=None)
     result = operations(APPLY, request, "--deadline", "30")
     assert result.exit_code == ExitCode.FORBIDDEN
-    assert_says(result.stderr, ["after 30 s", "'Grafana Editor'", GRAFANA_ID])
+    assert_says(result.stderr, ["after 30 s", "'Grafana Editor', or 'Grafana Admin'", GRAFANA_ID])
 
 
 @pytest.mark.parametrize(
@@ -379,3 +379,17 @@ def test_one_write_that_something_else_answered_is_repeated_and_leaves_nothing_b
     assert as_object(live(azure)["meta"])["folderTitle"] == "GPU dev"
     operations.succeed(DELETE, in_folder(azure))
     assert folders(azure) == []
+
+
+@pytest.mark.parametrize("text", ["<html>not here</html>", ""], ids=["page", "empty"])
+def test_a_proxys_404_does_not_say_that_something_is_gone(
+    azure: Azure, operations: Operations, text: str
+) -> None:
+    request = request_for(azure)
+    operations.succeed(APPLY, request)
+    azure.fault("GET", ".*/uid/.*", {"status": 404, "text": text}, service="grafana", count=None)
+    for verb in (APPLY, DELETE):
+        result = operations(verb, request, "--deadline", "20")
+        assert result.exit_code == ExitCode.UNREACHABLE, result.stdout + result.stderr
+    azure.settings(faults=[])
+    assert operations.succeed(DELETE, request).answer["deleted"] is True

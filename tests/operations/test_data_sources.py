@@ -517,3 +517,17 @@ def test_a_token_is_never_sent_over_plain_http(azure: Azure, operations: Operati
     result = operations(APPLY, request)
     assert result.exit_code == ExitCode.BAD_REQUEST
     assert_says(result.stderr, ["https", "unencrypted"])
+
+
+@pytest.mark.parametrize("text", ["<html>not here</html>", ""], ids=["page", "empty"])
+def test_a_proxys_404_does_not_say_that_something_is_gone(
+    azure: Azure, operations: Operations, text: str
+) -> None:
+    request = pyroscope(azure)
+    operations.succeed(APPLY, request)
+    azure.fault("GET", ".*/uid/.*", {"status": 404, "text": text}, service="grafana", count=None)
+    for verb in (APPLY, DELETE):
+        result = operations(verb, request, "--deadline", "20")
+        assert result.exit_code == ExitCode.UNREACHABLE, result.stdout + result.stderr
+    azure.settings(faults=[])
+    assert operations.succeed(DELETE, request).answer["deleted"] is True

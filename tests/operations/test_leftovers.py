@@ -146,17 +146,26 @@ def test_a_cluster_that_does_not_answer_is_no_cluster_without_leftovers(
     assert operations(Verb.REMOVE_LEFTOVERS, request_for()).exit_code == 7
 
 
-@pytest.mark.parametrize("text", ["[]", '{"message": "ok"}'])
+@pytest.mark.parametrize(
+    "then",
+    [
+        {"status": 200, "text": "[]"},
+        {"status": 200, "text": '{"message": "ok"}'},
+        {"status": 404, "text": "<html>not here</html>"},
+        {"status": 404, "text": ""},
+    ],
+    ids=["a list", "another document", "a page that is not found", "not found without a word"],
+)
 @pytest.mark.parametrize("path", [NAMESPACE, DAEMON_SETS])
 def test_an_answer_that_is_not_the_clusters_is_none_without_leftovers(
-    azure: Azure, cluster: Kubernetes, operations: Operations, path: str, text: str
+    azure: Azure, cluster: Kubernetes, operations: Operations, path: str, then: JsonObject
 ) -> None:
     make_namespace(cluster)
     own = make_plugin(cluster, "nvidia-device-plugin-gpu", MESSAGE)
-    azure.fault("GET", f".*{path}", {"status": 200, "text": text}, count=2)
+    azure.fault("GET", f".*{path}", then, count=2)
     operations.succeed(Verb.REMOVE_LEFTOVERS, request_for())
     assert not is_there(cluster, own)
-    azure.fault("GET", f".*{path}", {"status": 200, "text": text}, count=None)
+    azure.fault("GET", f".*{path}", then, count=None)
     assert operations(Verb.REMOVE_LEFTOVERS, request_for(), "--deadline", "20").exit_code == 7
 
 
@@ -177,3 +186,11 @@ def test_what_does_not_go_is_shown_by_the_line_that_is_printed(
     assert result.exit_code != 0
     assert "is still there" in result.stderr
     assert f"--command '{shown}'" in result.stderr
+
+
+def test_a_kind_that_the_api_server_does_not_know_is_one_without_leftovers(
+    azure: Azure, operations: Operations
+) -> None:
+    unknown: JsonObject = {"status": 404, "text": "404 page not found\n"}
+    azure.fault("GET", ".*/podmonitors", unknown, count=None)
+    assert operations.succeed(Verb.REMOVE_LEFTOVERS, request_for()).answer == {"removed": []}

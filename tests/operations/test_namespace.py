@@ -154,6 +154,18 @@ def test_a_protection_that_something_else_says_is_gone_is_taken_away_all_the_sam
     assert cluster.call("GET", POLICIES).json()["items"] == []
 
 
+@pytest.mark.parametrize("text", ["<html>not here</html>", ""], ids=["page", "empty"])
+def test_a_protection_that_stays_as_a_proxy_says_that_there_is_no_cluster_is_told_of(
+    azure: Azure, cluster: Kubernetes, operations: Operations, text: str
+) -> None:
+    operations.succeed(KEEP, request_for())
+    credential = ".*/listClusterUserCredential"
+    azure.fault("POST", credential, {"status": 404, "text": text}, count=None)
+    result = operations.succeed(RELEASE, request_for())
+    assert "note: the protection of the namespace gadget stays" in result.stderr
+    assert len(cluster.call("GET", POLICIES).json()["items"]) == 1
+
+
 # --- is it still kept? -----------------------------------------------------------------------
 
 
