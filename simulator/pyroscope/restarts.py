@@ -32,16 +32,13 @@ class Restarts:
     def kept_until(self, cluster_id: str, now: float) -> float:
         """Up to when profiles are kept, in seconds of the Unix epoch; infinity: nothing is lost.
 
-        Asked anew it has nothing more to say of the same pod. ``now`` is in such seconds, too.
+        The next pod of a server tells that the one before has ended. ``now``: in such seconds, too.
         """
         before = as_object(self._pods().get(cluster_id))
         found = self._pod(cluster_id)
-        if found is not None and found.get("uid") == before.get("uid"):
+        if found is None or found.get("uid") == before.get("uid"):
             return math.inf
-        if found is None:
-            self._pods().pop(cluster_id, None)
-        else:
-            self._pods()[cluster_id] = {**found, "since": now}
+        self._pods()[cluster_id] = {**found, "since": now}
         return self._left(before, now) if before else math.inf
 
     def _left(self, pod: JsonObject, now: float) -> float:
@@ -54,8 +51,10 @@ class Restarts:
 
     def _pod(self, cluster_id: str) -> JsonObject | None:
         """The first pod of the cluster's Pyroscope, and what it writes to."""
+        objects = self._world.clusters[cluster_id]
         for pod, server in self._servers(cluster_id):
-            objects = self._world.clusters[cluster_id]
+            if objects.server_url and dig(pod, "metadata", "generation") is None:
+                continue  # a real API server has yet to store it, and gives it another uid
             config = pyroscope_server.config_of(objects, server)
             volumes = as_objects(dig(pod, "spec", "volumes"))
             return {
