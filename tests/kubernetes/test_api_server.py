@@ -140,7 +140,10 @@ def test_a_service_gets_its_address_and_private_link_and_loses_both(
     kubernetes.call("POST", SERVICES, SERVICE)
     until(kubernetes.address)
     assert dig(azure.get(PLS), "properties", "visibility", "subscriptions") == ["*"]
-    events = as_objects(dig(kubernetes.call("GET", f"{NAMESPACE}/events").json(), "items"))
+    # The event is written after the address.
+    events = until(
+        lambda: as_objects(dig(kubernetes.call("GET", f"{NAMESPACE}/events").json(), "items"))
+    )
     assert [event["reason"] for event in events] == ["EnsuredLoadBalancer"]
     kubernetes.call("DELETE", f"{SERVICES}/pyroscope")
     until(lambda: gone(kubernetes, f"{SERVICES}/pyroscope"))
