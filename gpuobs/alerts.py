@@ -3,12 +3,12 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from alerts import CATALOGUE, AlertKey
 from gpuobs.output import add_output, write
 from gpuobs.statuses import Status
 from gpuobs.verb import Verb, add_stack
 
 if TYPE_CHECKING:
+    from alerts import AlertKey
     from alerts.rules import AlertChoice
 
 _FORMATS = ("prometheus",)
@@ -77,7 +77,8 @@ def _dashboard(stack: str) -> str | None:
     return stack_outputs.read(stack).text("dashboardUrl")
 
 
-def _choices(options: argparse.Namespace) -> dict[AlertKey, "AlertChoice"]:
+def _choices(options: argparse.Namespace) -> "dict[AlertKey, AlertChoice]":
+    from alerts import AlertKey
     from alerts.rules import AlertChoice
 
     thresholds: dict[AlertKey, float] = dict(options.threshold)
@@ -88,7 +89,9 @@ def _choices(options: argparse.Namespace) -> dict[AlertKey, "AlertChoice"]:
     return {key: AlertChoice(on=chosen.get(key), threshold=thresholds.get(key)) for key in AlertKey}
 
 
-def _key(text: str) -> AlertKey:
+def _key(text: str) -> "AlertKey":
+    from alerts import AlertKey
+
     try:
         return AlertKey(text)
     except ValueError:
@@ -96,7 +99,9 @@ def _key(text: str) -> AlertKey:
         raise argparse.ArgumentTypeError(f"{text!r} is no alert; known: {known}") from None
 
 
-def _threshold(text: str) -> tuple[AlertKey, float]:
+def _threshold(text: str) -> "tuple[AlertKey, float]":
+    from alerts import CATALOGUE
+
     name, _, value = text.partition("=")
     key = _key(name)
     limits = next(alert.threshold for alert in CATALOGUE if alert.key is key)
