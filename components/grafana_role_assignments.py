@@ -3,7 +3,6 @@
 Each assignment is deterministic: what is granted names it, so equal grants are one assignment.
 """
 
-import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,11 +11,9 @@ from pulumi_azure_native import authorization
 
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
-from contract.azure import Role, role_definition_id
+from components.role_assignment import role_assignment
+from contract.azure import Role
 from contract.choices import GrafanaRole, PrincipalType
-
-ROLE_ASSIGNMENT_NAMES = uuid.UUID("6f1c9e0e-3f0a-4e0b-9d53-6a1d2b8f4c77")
-"""Namespace of the role assignments' names (version 5): equal grants have equal names."""
 
 _ROLES = {
     GrafanaRole.ADMIN: Role.GRAFANA_ADMIN,
@@ -86,12 +83,6 @@ class GrafanaRoleAssignmentsArgs:
         return not (self.deployer or self.granted or self.metrics_reader)
 
 
-def assignment_name(scope: str, principal_id: str, role: Role) -> str:
-    """The name of the assignment of ``role`` to the principal at ``scope``, an ARM id."""
-    text = "|".join([scope, principal_id, role.value]).lower()
-    return str(uuid.uuid5(ROLE_ASSIGNMENT_NAMES, text))
-
-
 def role_of(granted: GrafanaRoleArgs) -> Role:
     """Azure's role for what is granted in Grafana."""
     return _ROLES[granted.role]
@@ -156,21 +147,14 @@ class GrafanaRoleAssignments(pulumi.ComponentResource):
         scope: pulumi.Input[str] | None = None,
         ignore_changes: list[str] | None = None,
     ) -> None:
-        scope = args.grafana_id if scope is None else scope
-        assigned = authorization.RoleAssignment(
+        assigned = role_assignment(
             f"{args.grafana_name}-{what}",
-            # From what is granted, so that another principal or scope is another assignment: Azure
-            # refuses to change either under one name.
-            role_assignment_name=pulumi.Output.all(scope, principal_id).apply(
-                lambda parts: assignment_name(parts[0], parts[1], role)
-            ),
-            scope=scope,
-            role_definition_id=role_definition_id(args.subscription_id, role),
-            principal_id=principal_id,
-            # Without it Azure looks the principal up, and a new identity is not found at once
-            # (PrincipalNotFound).
-            principal_type=principal_type.value,
-            description=args.mark,
+            role,
+            args.grafana_id if scope is None else scope,
+            principal_id,
+            subscription_id=args.subscription_id,
+            principal_type=principal_type,
+            mark=args.mark,
             opts=pulumi.ResourceOptions(
                 parent=self,
                 # Deployed by 0.1 as a child of the workspace.

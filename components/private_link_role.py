@@ -7,13 +7,11 @@ do so by itself; in another one, which a locked nodes' group makes necessary, so
 from dataclasses import dataclass
 
 import pulumi
-from pulumi_azure_native import authorization
 
 from components.further_args import FurtherArgs, adding
-from components.grafana_role_assignments import assignment_name
 from components.inputs import component_inputs
-from contract.azure import Role, role_definition_id
-from contract.choices import PrincipalType
+from components.role_assignment import role_assignment
+from contract.azure import Role
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,19 +42,13 @@ class PrivateLinkRole(pulumi.ComponentResource):
         self, name: str, args: PrivateLinkRoleArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(self.TYPE, name, component_inputs(args, leave_out={"mark"}), opts)
-        role = Role.NETWORK_CONTRIBUTOR
-        assigned = authorization.RoleAssignment(
+        assigned = role_assignment(
             f"{name}-assignment",
-            # From what is granted: Azure changes neither principal nor scope under one name.
-            role_assignment_name=pulumi.Output.all(args.group_id, args.principal_id).apply(
-                lambda parts: assignment_name(parts[0], parts[1], role)
-            ),
-            scope=args.group_id,
-            role_definition_id=role_definition_id(args.subscription_id, role),
-            principal_id=args.principal_id,
-            # Else Azure looks it up, and does not find a new one at once (PrincipalNotFound).
-            principal_type=PrincipalType.SERVICE_PRINCIPAL.value,
-            description=args.mark,
+            Role.NETWORK_CONTRIBUTOR,
+            args.group_id,
+            args.principal_id,
+            subscription_id=args.subscription_id,
+            mark=args.mark,
             opts=pulumi.ResourceOptions(
                 parent=self, transformations=adding("assignment_args", args.assignment_args)
             ),

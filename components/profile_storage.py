@@ -12,11 +12,11 @@ import pulumi
 from pulumi_azure_native import authorization, managedidentity, storage
 
 from components.further_args import FurtherArgs, adding
-from components.grafana_role_assignments import assignment_name
 from components.inputs import component_inputs
 from components.operation import operation
-from contract.azure import Role, container_id, role_definition_id
-from contract.choices import PrincipalType, Redundancy
+from components.role_assignment import role_assignment
+from contract.azure import Role, container_id
+from contract.choices import Redundancy
 from contract.messages.base import Verb
 from contract.messages.storage import KeptStorageRequest
 
@@ -180,18 +180,12 @@ def _role(
     scope: pulumi.Output[str],
     identity: managedidentity.UserAssignedIdentity,
 ) -> authorization.RoleAssignment:
-    role = Role.STORAGE_BLOB_DATA_CONTRIBUTOR
-    return authorization.RoleAssignment(
+    return role_assignment(
         f"{name}-role",
-        # From what is granted: Azure changes neither principal nor scope under one name.
-        role_assignment_name=pulumi.Output.all(scope, identity.principal_id).apply(
-            lambda parts: assignment_name(parts[0], parts[1], role)
-        ),
-        scope=scope,
-        role_definition_id=role_definition_id(args.subscription_id, role),
-        principal_id=identity.principal_id,
-        # Else Azure looks it up, and does not find a new one at once (PrincipalNotFound).
-        principal_type=PrincipalType.SERVICE_PRINCIPAL.value,
+        Role.STORAGE_BLOB_DATA_CONTRIBUTOR,
+        scope,
+        identity.principal_id,
+        subscription_id=args.subscription_id,
         opts=pulumi.ResourceOptions(
             parent=parent,
             # The server writes what it still holds where it was, before it is sent elsewhere.

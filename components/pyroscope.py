@@ -12,7 +12,7 @@ the private link has another name, which makes the guard, and with it the chain,
 import pulumi
 
 from components import private_link_operations
-from components.agent_service import agent_service
+from components.agent_service import service_of_pods
 from components.inputs import component_inputs
 from components.options import deleted_with
 from components.private_link_operations import known_with
@@ -104,7 +104,7 @@ def _beside(
     # Gone before the next release is made, which may be of one server and has then a Service of
     # this name: also where it is not in the program any more.
     replaced = pulumi.ResourceOptions(replace_with=chain)
-    agent_service(
+    service_of_pods(
         f"{name}-agent-service",
         args.namespace,
         selector(ServerComponent.DISTRIBUTOR),

@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import pulumi
 
-from components.cluster_leftovers import marked
+from components.agent_service import service_of_host
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
-from contract.agent import PYROSCOPE_PORT, PYROSCOPE_SERVICE
-
-SERVICE_TYPE = "kubernetes:core/v1:Service"
+from contract.agent import PYROSCOPE_PORT
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,30 +41,14 @@ class PyroscopeElsewhere(pulumi.ComponentResource):
         self, name: str, args: PyroscopeElsewhereArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         super().__init__(self.TYPE, name, component_inputs(args, leave_out={"stack_mark"}), opts)
-        # By its type's name: see the namespace of the agent.
-        pulumi.CustomResource(
-            SERVICE_TYPE,
+        service_of_host(
             f"{name}-service",
-            {
-                "apiVersion": "v1",
-                "kind": "Service",
-                "metadata": {
-                    "name": PYROSCOPE_SERVICE,
-                    "namespace": args.namespace,
-                    **marked(args.stack_mark),
-                },
-                "spec": {
-                    "type": "ExternalName",
-                    "externalName": args.host,
-                    # Said for who reads it: a name has no ports, what it stands for has.
-                    "ports": [{"name": "http2", "port": PYROSCOPE_PORT}],
-                },
-            },
+            args.namespace,
+            args.host,
+            args.stack_mark,
             pulumi.ResourceOptions(
                 parent=self,
                 transformations=adding("service_args", args.service_args),
-                # Its name is fixed: a second one beside it is not possible.
-                delete_before_replace=True,
                 deleted_with=deleted_with(opts),
             ),
         )

@@ -33,7 +33,6 @@ from components.grafana_private_endpoint import GrafanaPrivateEndpoint, GrafanaP
 from components.grafana_role_assignments import (
     GrafanaRoleArgs,
     PrincipalArgs,
-    assignment_name,
     role_of,
 )
 from components.grafana_target import GrafanaTargetArgs
@@ -59,6 +58,7 @@ from components.pyroscope_microservices import ServerComponentArgs
 from components.pyroscope_storage import BlobArgs, KeepingArgs
 from components.release_recovery import RecoveryArgs
 from components.release_repair import RepairArgs
+from components.role_assignment import assignment_name
 from components.stated import stated
 from components.system_pool import SystemPoolArgs
 from contract import azure
