@@ -5,6 +5,7 @@ field, in a tag and in the message of its newest version.
 """
 
 from typing import Final
+from urllib.parse import urlsplit
 
 PYROSCOPE: Final = "grafana-pyroscope-datasource"
 PROMETHEUS: Final = "prometheus"
@@ -35,3 +36,15 @@ PERMISSIONS: Final = (
 """What a deployment does on Grafana, in the words of its access control."""
 FOLDER_PERMISSIONS: Final = ("folders:read", "folders:create", "folders:delete")
 """What it does besides where the dashboard goes into a folder."""
+
+_LOOPBACK: Final = ("localhost", "127.0.0.1", "::1")
+
+
+def may_carry_a_token(url: str) -> bool:
+    """Whether a token is safe on its way there: over https, or to this machine itself.
+
+    Raises:
+        ValueError: it is no URL.
+    """
+    parts = urlsplit(url)
+    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)

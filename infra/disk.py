@@ -10,9 +10,10 @@ from components.pyroscope_microservices import selector
 from contract.agent import NAMESPACE
 from contract.lines import in_cluster
 from contract.microservices import ServerComponent, ServerMode
+from contract.quantity import gibibytes
 from infra.deployed import Deployed, Own
 from infra.faults import ConfigurationError, Fault, shown
-from infra.settings import Disk, PyroscopeSettings, gibibytes
+from infra.settings import Disk, PyroscopeSettings
 
 _GROWN = {
     ServerMode.SINGLE: "pyroscope-disk",

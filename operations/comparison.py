@@ -1,16 +1,9 @@
 """Whether an object in Kubernetes is as it was asked for, and where it differs. Pure."""
 
 from collections.abc import Iterator
-from decimal import Decimal, InvalidOperation
-from typing import Final
 
 from contract.json import as_object, is_list, is_object
-
-_UNITS: Final = {
-    **{unit: Decimal(1024) ** n for n, unit in enumerate(("Ki", "Mi", "Gi", "Ti", "Pi", "Ei"), 1)},
-    **{unit: Decimal(1000) ** n for n, unit in enumerate(("k", "M", "G", "T", "P", "E"), 1)},
-    "m": Decimal("0.001"),
-}
+from contract.quantity import quantity
 
 
 def holds(found: object, wanted: object) -> bool:
@@ -26,18 +19,8 @@ def holds(found: object, wanted: object) -> bool:
 
 
 def _same_quantity(one: object, other: object) -> bool:
-    quantity = _quantity(one)
-    return quantity is not None and quantity == _quantity(other)
-
-
-def _quantity(value: object) -> Decimal | None:
-    """A Kubernetes quantity (``500m``, ``1Gi``) as a number."""
-    text = str(value)
-    unit = next((one for one in _UNITS if text.endswith(one)), "")
-    try:
-        return Decimal(text.removesuffix(unit)) * _UNITS.get(unit, 1)
-    except InvalidOperation:
-        return None
+    number = quantity(one)
+    return number is not None and number == quantity(other)
 
 
 def changes(before: object, after: object, at: str = "") -> Iterator[str]:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 import httpx
 
 from contract.azure import GRAFANA, GRAFANA_API, Role, grafana_scope
+from contract.grafana import may_carry_a_token
 from contract.json import Document, as_objects, is_list, is_object, parse
 from contract.lines import line, open_to_public_networks
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
@@ -50,7 +51,7 @@ class Grafana:
         *,
         token_variable: str | None = None,
     ) -> None:
-        if token_variable is not None and not service_account.may_carry_a_token(endpoint):
+        if token_variable is not None and not may_carry_a_token(endpoint):
             raise OperationError(
                 ExitCode.BAD_REQUEST,
                 f"{endpoint!r} is not the https URL of a Grafana.",

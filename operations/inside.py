@@ -17,7 +17,6 @@ from contract.messages.namespace import NamespaceRequest
 from contract.messages.release import DriftedObject
 from contract.messages.survey import DevicePluginFacts, InsideFacts, Presence, ReleaseRecord
 from contract.microservices import ServerMode, service_name
-from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.errors import OperationError
 from operations.kubernetes import Kubernetes
 from operations.leftovers import marked
@@ -35,8 +34,7 @@ _CONSTRAINTS = "/apis/constraints.gatekeeper.sh/v1beta1"
 _NEEDED = ("noprivilege", "blockhostnamespace", "hostfilesystem", "allowedcapabilities")
 """Parts of the names of Azure Policy's constraint templates on what the agent's pods are."""
 
-DEADLINE = 20.0
-"""Seconds for an API server that is busy."""
+_API_SERVER = "the cluster's API server"
 
 T = TypeVar("T")
 
@@ -49,7 +47,7 @@ def look_inside(session: Session, cluster_id: str, mark: str, *, admin: bool) ->
         return api, api.find(f"/api/v1/namespaces/{NAMESPACE}", "look up the namespace")
 
     try:
-        api, namespace = _patiently(session, look)
+        api, namespace = session.clock.look(look, _API_SERVER)
     except OperationError:
         return InsideFacts(presence=Presence.UNREACHABLE)
     with ThreadPoolExecutor(4) as pool:
@@ -95,7 +93,7 @@ def look_at_deployed(
         return drifted(api, manifest)
 
     try:
-        found, problem = _patiently(session, look), ""
+        found, problem = session.clock.look(look, _API_SERVER), ""
     except OperationError as error:
         found, problem = (), error.sentence()
     return InsideFacts(
@@ -104,16 +102,6 @@ def look_at_deployed(
         drifted=found,
         drift_problem=problem,
         unkept=unkept,
-    )
-
-
-def _patiently(session: Session, look: Callable[[], T]) -> T:
-    return session.clock.poll(
-        look,
-        what="the cluster's API server",
-        within=DEADLINE,
-        give_up_after=GIVE_UP_LOOKING_AFTER,
-        quiet=True,
     )
 
 

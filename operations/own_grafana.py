@@ -7,20 +7,11 @@ which are 404 where it is not installed.
 
 from contract.messages.survey import OnGrafana, OwnGrafanaFacts, Presence, WantedOnGrafana
 from contract.messages.survey import WantedOwnGrafana as Wanted
-from operations.clock import GIVE_UP_LOOKING_AFTER
+from operations.azure import presence_of
 from operations.errors import ExitCode, OperationError
 from operations.grafana import Grafana, segment
 from operations.on_grafana import look as look_for_others
 from operations.session import Session
-
-DEADLINE = 20.0
-"""Seconds for a Grafana that is busy."""
-_PRESENCES = {
-    ExitCode.NOT_AUTHENTICATED: Presence.UNAUTHENTICATED,
-    ExitCode.FORBIDDEN: Presence.FORBIDDEN,
-    ExitCode.UNREACHABLE: Presence.UNREACHABLE,
-    ExitCode.BUSY: Presence.UNREACHABLE,
-}
 
 
 def look(
@@ -34,18 +25,10 @@ def look(
         return facts, look_for_others(objects, grafana) if objects else OnGrafana()
 
     try:
-        return session.clock.poll(
-            probe,
-            what="Grafana",
-            within=DEADLINE,
-            give_up_after=GIVE_UP_LOOKING_AFTER,
-            quiet=True,
-        )
+        return session.clock.look(probe, "Grafana")
     except OperationError as error:
-        presence = _PRESENCES.get(error.kind, Presence.REFUSED)
-        return OwnGrafanaFacts(
-            presence=presence, detail=error.sentence(), fix=error.fix
-        ), OnGrafana()
+        presence, detail = presence_of(error), error.sentence()
+        return OwnGrafanaFacts(presence=presence, detail=detail, fix=error.fix), OnGrafana()
 
 
 def _facts(wanted: Wanted, grafana: Grafana) -> OwnGrafanaFacts:

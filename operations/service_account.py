@@ -7,7 +7,6 @@ else: neither in a request nor in an answer, a message or a state.
 import os
 import re
 from collections.abc import Generator
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -17,7 +16,6 @@ _HOW = (
     "in Grafana, Administration > Users and access > Service accounts, add one with the role Admin "
     "and a token to it, and put the token into the environment of whoever runs Pulumi: "
 )
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 class ServiceAccount(httpx.Auth):
@@ -86,9 +84,3 @@ def refusal(
         why="the address leads elsewhere: to a sign-in page, to https, or to Grafana's own path",
         fix="write the address at which Grafana itself answers into gpuobs:grafana.selfHosted.url",
     )
-
-
-def may_carry_a_token(endpoint: str) -> bool:
-    """Whether a token is safe on its way: over https, or to this machine itself."""
-    parts = urlsplit(endpoint)
-    return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in _LOOPBACK)

@@ -45,7 +45,6 @@ from contract.messages.survey import (
 )
 from operations import link_survey, lock_survey, storage_survey
 from operations.azure import not_understood, parse_id, presence_of
-from operations.clock import GIVE_UP_LOOKING_AFTER
 from operations.compute_survey import VmSizes, capability
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
 from operations.errors import ExitCode, OperationError, in_short
@@ -419,13 +418,7 @@ class _Surveyor:
 
         try:
             grafana = Grafana(self._session, endpoint, workspace)
-            return self._session.clock.poll(
-                lambda: look(wanted, grafana),
-                what="Grafana",
-                within=DEADLINE,
-                give_up_after=GIVE_UP_LOOKING_AFTER,
-                quiet=True,
-            )
+            return self._session.clock.look(lambda: look(wanted, grafana), "Grafana")
         except OperationError:
             return OnGrafana()
 

@@ -41,8 +41,9 @@ def server(endpoint: str, data_source: str, token_variable: str | None = None) -
 
 
 def _own(endpoint: str, data_source: str, token_variable: str) -> Server:
+    from contract.grafana import may_carry_a_token
     from operations.errors import OperationError
-    from operations.service_account import ServiceAccount, may_carry_a_token, token
+    from operations.service_account import ServiceAccount, token
 
     if not may_carry_a_token(endpoint):
         raise UsageError(f"{endpoint}: a token is sent to Grafana, so its URL has to be https.")

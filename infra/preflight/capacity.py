@@ -14,8 +14,10 @@ from contract.choices import SYSTEM_POOL
 from contract.lines import line, pools_of
 from contract.messages.survey import ClusterFacts, NodeSize, PoolFacts, Presence, Survey
 from contract.microservices import ServerComponent, ServerMode
+from contract.quantity import amount
 from infra.preflight.finding import Finding, Place
-from infra.settings import Settings, amount
+from infra.preflight.tolerations import tolerates
+from infra.settings import Settings
 
 _RESERVED_CORES: Final = {1: 0.06, 2: 0.1, 4: 0.14, 8: 0.18, 16: 0.26, 32: 0.42, 64: 0.74}
 """By the cores of a node; of one in between, those of the next smaller."""
@@ -133,25 +135,11 @@ def _pools(settings: Settings, cluster: ClusterFacts) -> list[PoolFacts]:
             pool.name in cluster.untainted_pools
             or (
                 not pool.os_sku.startswith("Windows")
-                and all(_tolerated(taint, tolerations) for taint in pool.taints)
+                and all(tolerates(tolerations, taint) for taint in pool.taints)
             )
         )
         and _selected(pool, settings.pyroscope.node_selector)
     ]
-
-
-def _tolerated(taint: str, tolerations: Sequence[Mapping[str, object]]) -> bool:
-    name, _, effect = taint.rpartition(":")
-    key, _, value = name.partition("=")
-    return effect == "PreferNoSchedule" or any(
-        one.get("effect") in (None, "", effect)
-        and (
-            one.get("key") in (None, "", key)
-            if one.get("operator") == "Exists"
-            else (one.get("key"), one.get("value", "")) == (key, value)
-        )
-        for one in tolerations
-    )
 
 
 def _selected(pool: PoolFacts, selector: Mapping[str, str]) -> bool:

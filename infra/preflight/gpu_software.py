@@ -12,6 +12,7 @@ from contract.messages.survey import DevicePluginFacts, Presence, Survey, Survey
 from infra.deployed import Own
 from infra.faults import Fault
 from infra.preflight.finding import Finding, Place
+from infra.preflight.tolerations import tolerates
 from infra.settings import GpuPoolSettings, Settings
 
 _POOL_LABELS = ("agentpool", "kubernetes.azure.com/agentpool")
@@ -88,20 +89,6 @@ def _runs_on(pool: GpuPoolSettings, plugin: DevicePluginFacts) -> bool:
         "node.kubernetes.io/instance-type": pool.vm_size,
     }
     wanted = plugin.node_selector.items()
-    return wanted <= labels.items() and all(_tolerates(plugin, taint) for taint in pool.taints)
-
-
-def _tolerates(plugin: DevicePluginFacts, taint: str) -> bool:
-    assignment, _, effect = taint.rpartition(":")
-    key, _, value = assignment.partition("=")
-    if effect == "PreferNoSchedule":
-        return True
-    for one in plugin.tolerations:
-        if one.get("effect", effect) != effect:
-            continue
-        if one.get("operator") == "Exists":
-            if one.get("key", key) == key:
-                return True
-        elif (one.get("key"), one.get("value", "")) == (key, value):
-            return True
-    return False
+    return wanted <= labels.items() and all(
+        tolerates(plugin.tolerations, taint) for taint in pool.taints
+    )

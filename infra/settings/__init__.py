@@ -48,7 +48,6 @@ from infra.settings.pyroscope import (
     PrivateLinkSettings,
     PyroscopeSettings,
 )
-from infra.settings.quantity import amount, gibibytes
 from infra.settings.self_hosted import AUTH_TYPES, SelfHostedGrafana
 from infra.settings.storage import (
     Blob,
@@ -101,8 +100,6 @@ __all__ = [
     "StorageSettings",
     "SystemPool",
     "WantedComponent",
-    "amount",
-    "gibibytes",
     "load",
     "sections_of",
     "service_account",

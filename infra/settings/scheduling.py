@@ -6,7 +6,7 @@ Only what Kubernetes refuses for its form; whether a node fits is the scheduler'
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from infra.settings.quantity import PATTERN
+from contract.quantity import PATTERN
 from infra.settings.section import RuleViolation, as_mapping, stringified
 
 

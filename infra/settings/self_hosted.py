@@ -7,11 +7,9 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator
 
-from contract.grafana import TOKEN_VARIABLE
+from contract.grafana import TOKEN_VARIABLE, may_carry_a_token
 from infra.settings.prometheus import PlainUrl
 from infra.settings.section import Described, RuleViolation, Section, Text, refuse
-
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def _token_safe(value: object) -> object:
@@ -20,10 +18,9 @@ def _token_safe(value: object) -> object:
         return value
     try:
         parts = urlsplit(value)
-        host = parts.hostname
+        host, safe = parts.hostname, may_carry_a_token(value)
     except ValueError:
-        host, parts = None, urlsplit("")
-    safe = parts.scheme == "https" or (parts.scheme == "http" and host in LOOPBACK)
+        host, safe, parts = None, False, urlsplit("")
     plain = not ("@" in parts.netloc or parts.query or parts.fragment or " " in value)
     if not host or not safe or not plain:
         raise refuse(

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
 from contract.choices import OnDestroy, Redundancy
+from contract.quantity import gibibytes
 from infra.settings import loss
-from infra.settings.quantity import gibibytes
 from infra.settings.section import RuleViolation, Section, Text, as_mapping, refuse
 from infra.settings.server_configuration import lowers_free_disk, sets_block_duration
 from infra.settings.types import ContainerName, Quantity, ResourceGroupName, StorageAccountName

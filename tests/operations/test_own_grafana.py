@@ -2,7 +2,7 @@
 
 import pytest
 
-from contract.grafana import TOKEN_VARIABLE
+from contract.grafana import TOKEN_VARIABLE, may_carry_a_token
 from contract.messages.base import Verb
 from contract.messages.grafana import DataSourceRequest, Owner
 from operations import service_account
@@ -75,10 +75,10 @@ def test_a_token_that_will_not_do_ends_it_at_once_and_is_not_shown(
 
 
 def test_a_token_goes_to_https_or_to_this_machine_only() -> None:
-    assert service_account.may_carry_a_token("https://grafana.example.org")
-    assert service_account.may_carry_a_token("http://localhost:3000")
-    assert not service_account.may_carry_a_token("http://grafana.example.org")
-    assert not service_account.may_carry_a_token("http://localhost.example.org")
+    assert may_carry_a_token("https://grafana.example.org")
+    assert may_carry_a_token("http://localhost:3000")
+    assert not may_carry_a_token("http://grafana.example.org")
+    assert not may_carry_a_token("http://localhost.example.org")
 
 
 def test_a_redirect_is_no_answer_of_grafanas() -> None:
