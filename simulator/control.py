@@ -13,8 +13,7 @@
   release: name of its Helm release}``), ``subscriptions`` (``{id: tenant id}``: more of them, or
   foreign ones; the caller owns those of the home tenant), ``takenNames`` (names that somebody
   outside of this world has where names are unique), ``ownGrafanas`` (Grafanas that are not Azure's,
-  by name: :func:`simulator.grafana.own.make`), ``insideNetworks`` (whether all callers are where
-  a Grafana answers whose public network access is off), ``phase`` (a word that the log of requests
+  by name: :func:`simulator.grafana.own.make`), ``phase`` (a word that the log of requests
   and fault rules know the calls from now on by), ``answers`` (whether that log has the bodies of
   the answers, with the tokens in them).
 - ``POST advance`` ``{"seconds"}``: let simulated time pass.
@@ -130,7 +129,6 @@ class Control:
                     | "extensionChart"
                     | "subscriptions"
                     | "takenNames"
-                    | "insideNetworks"
                 ):
                     world.settings[key] = value
                     if key == "subscriptions":

@@ -64,7 +64,7 @@ def control(world: World, cluster_id: str, objects: ClusterState) -> None:
                 wanted.add(state.key(manifest))
                 _keep(world, cluster_id, objects, owner, manifest)
     for pod in objects.of_kind("Pod"):
-        if _owner(pod).get("kind") in OWNERS and state.key(pod) not in wanted:
+        if owner_of(pod).get("kind") in OWNERS and state.key(pod) not in wanted:
             _remove(world, objects, pod)
 
 
@@ -94,7 +94,7 @@ def _present(objects: ClusterState, owner: JsonObject) -> list[str]:
     return [
         state.key(pod)
         for pod in objects.of_kind("Pod", state.namespace_of(owner))
-        if (_owner(pod).get("kind"), _owner(pod).get("name")) == named
+        if (owner_of(pod).get("kind"), owner_of(pod).get("name")) == named
     ]
 
 
@@ -105,7 +105,7 @@ def _keep(
     key = state.key(manifest)
     found = objects.objects.get(key)
     if found is not None and _origin(found) != _origin(manifest):
-        if not _owner(found):
+        if not owner_of(found):
             return
         _remove(world, objects, found)
         found = objects.objects.get(key)
@@ -128,7 +128,7 @@ def _remove(world: World, objects: ClusterState, pod: JsonObject) -> None:
         world.touch()
 
 
-def _owner(pod: JsonObject) -> JsonObject:
+def owner_of(pod: JsonObject) -> JsonObject:
     """The reference to the workload that a pod is of; empty if there is none."""
     for reference in as_objects(dig(pod, "metadata", "ownerReferences")):
         if reference.get("controller") is True:
@@ -137,7 +137,7 @@ def _owner(pod: JsonObject) -> JsonObject:
 
 
 def _origin(pod: JsonObject) -> tuple[object, object]:
-    owner = _owner(pod)
+    owner = owner_of(pod)
     label = REVISIONS.get(as_text(owner.get("kind")), "")
     return owner.get("uid"), dig(pod, "metadata", "labels", label)
 
@@ -192,14 +192,6 @@ def _claimed(owner: JsonObject, number: int) -> list[JsonObject]:
 def _manifest(owner: JsonObject, pod: _Pod) -> JsonObject:
     template = as_object(dig(owner, "spec", "template", "metadata"))
     kind = as_text(owner.get("kind"))
-    reference: JsonObject = {
-        "apiVersion": owner.get("apiVersion"),
-        "kind": kind,
-        "name": state.name_of(owner),
-        "uid": dig(owner, "metadata", "uid"),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     metadata: JsonObject = {
         "name": pod.name,
         "namespace": state.namespace_of(owner),
@@ -208,7 +200,7 @@ def _manifest(owner: JsonObject, pod: _Pod) -> JsonObject:
             **pod.labels,
             REVISIONS[kind]: revision(owner),
         },
-        "ownerReferences": [reference],
+        "ownerReferences": [reference_to(owner)],
     }
     if as_object(template.get("annotations")):
         metadata["annotations"] = clone_object(as_object(template.get("annotations")))
@@ -216,6 +208,18 @@ def _manifest(owner: JsonObject, pod: _Pod) -> JsonObject:
     if pod.volumes:
         spec["volumes"] = [*as_list(spec.get("volumes")), *pod.volumes]
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def reference_to(owner: JsonObject) -> JsonObject:
+    """How an object names the workload that controls it."""
+    return {
+        "apiVersion": owner.get("apiVersion"),
+        "kind": owner.get("kind"),
+        "name": state.name_of(owner),
+        "uid": dig(owner, "metadata", "uid"),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
 
 
 def revision(owner: JsonObject) -> str:

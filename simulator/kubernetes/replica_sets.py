@@ -9,7 +9,7 @@ from simulator.kubernetes import pods, state
 from simulator.values import JsonObject, as_integer, as_object, clone_object, dig
 from simulator.world import ClusterState, World
 
-HASH = "pod-template-hash"
+HASH = pods.REVISIONS["Deployment"]
 
 
 def control(world: World, objects: ClusterState) -> None:
@@ -62,14 +62,6 @@ def _manifest(deployment: JsonObject) -> JsonObject:
     labels = {**as_object(metadata.get("labels")), HASH: number}
     template["metadata"] = {**metadata, "labels": labels}
     selected = as_object(dig(deployment, "spec", "selector", "matchLabels"))
-    owner: JsonObject = {
-        "apiVersion": deployment.get("apiVersion"),
-        "kind": "Deployment",
-        "name": state.name_of(deployment),
-        "uid": dig(deployment, "metadata", "uid"),
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -77,7 +69,7 @@ def _manifest(deployment: JsonObject) -> JsonObject:
             "name": f"{state.name_of(deployment)}-{number}",
             "namespace": state.namespace_of(deployment),
             "labels": labels,
-            "ownerReferences": [owner],
+            "ownerReferences": [pods.reference_to(deployment)],
         },
         "spec": {
             "replicas": as_integer(dig(deployment, "spec", "replicas"), 1),

@@ -69,6 +69,11 @@ def limits_of(config: JsonObject, overrides: JsonObject) -> ServerLimits:
     return ServerLimits(configured, configured.changed(said) if is_object(said) else None)
 
 
+def seconds_of(duration: str) -> float:
+    """A duration as the server's configuration has it, such as ``1h30m``."""
+    return sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(duration))
+
+
 def text_of(seconds: float) -> str:
     """A duration as the server's messages write it."""
     days = seconds / 86400
@@ -78,4 +83,4 @@ def text_of(seconds: float) -> str:
 def _seconds(value: object, default: float) -> float:
     if value is None:
         return default
-    return sum(int(count) * _SECONDS[unit] for count, unit in _PART.findall(str(value)))
+    return seconds_of(str(value))

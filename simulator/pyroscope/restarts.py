@@ -10,17 +10,16 @@ Kept as JSON in ``world.settings["pyroscopePods"]``: the pod of each cluster, by
 """
 
 import math
-import re
 from collections.abc import Iterator
 from typing import Final
 
 from simulator.kubernetes import pods, pyroscope_server, state
 from simulator.pyroscope.head import Storage, written_until
+from simulator.pyroscope.limits import seconds_of
 from simulator.values import JsonObject, as_number, as_object, as_objects, as_text, dig
 from simulator.world import World
 
 _STORED_UNDER: Final = "pyroscopePods"
-_UNITS: Final = {"h": 60.0, "m": 1.0, "s": 1 / 60}
 
 
 class Restarts:
@@ -57,11 +56,12 @@ class Restarts:
                 continue  # a real API server has yet to store it, and gives it another uid
             config = pyroscope_server.config_of(objects, server)
             volumes = as_objects(dig(pod, "spec", "volumes"))
+            block = as_text(dig(config, "pyroscopedb", "max_block_duration"), "1h")
             return {
                 "uid": as_text(dig(pod, "metadata", "uid")),
                 "disk": any("persistentVolumeClaim" in volume for volume in volumes),
                 "bucket": dig(config, "storage", "backend") == "azure",
-                "block": _minutes(as_text(dig(config, "pyroscopedb", "max_block_duration"), "1h")),
+                "block": seconds_of(block) / 60,
             }
         return None
 
@@ -69,14 +69,8 @@ class Restarts:
         objects = self._world.clusters[cluster_id]
         for server in filter(pyroscope_server.is_pyroscope, objects.of_kind("StatefulSet")):
             for pod in objects.of_kind("Pod", state.namespace_of(server)):
-                owners = as_objects(dig(pod, "metadata", "ownerReferences"))
-                if any(one.get("uid") == dig(server, "metadata", "uid") for one in owners):
+                if pods.owner_of(pod).get("uid") == dig(server, "metadata", "uid"):
                     yield pod, server
 
     def _pods(self) -> JsonObject:
         return as_object(self._world.settings.setdefault(_STORED_UNDER, dict[str, object]()))
-
-
-def _minutes(duration: str) -> float:
-    """A duration as Go writes it."""
-    return sum(float(n) * _UNITS[unit] for n, unit in re.findall(r"([\d.]+)([hms])", duration))
