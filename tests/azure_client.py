@@ -12,7 +12,7 @@ from typing import Self
 import httpx
 
 from simulator.testing import Running, running
-from simulator.values import JsonObject, as_object, as_text
+from simulator.values import JsonObject, as_object, as_text, dig
 
 ARM = "https://management.azure.com"
 GRAFANA = "ce34e7e5-485f-4d76-964f-b3d2b16d1e4f"
@@ -102,6 +102,18 @@ class AzureClient:
     ) -> httpx.Response:
         """One call of a Grafana's API."""
         return self.http.request(method, f"/grafana/{workspace}{path}", json=body)
+
+    def profiled_bytes(self, cluster: str, start: int, end: int) -> int:
+        """The bytes that a cluster's Pyroscope shows between two instants, in milliseconds."""
+        asked = {
+            "profileTypeID": "process_cpu:malloc:bytes:process_cuda:bytes",
+            "labelSelector": "{}",
+            "start": start,
+            "end": end,
+        }
+        path = f"/pyroscope/{cluster}/querier.v1.QuerierService/SelectMergeStacktraces"
+        answer = as_object(self.http.post(path, json=asked).json())
+        return int(as_text(dig(answer, "flamegraph", "total"), "0"))
 
     # --- the simulator itself -----------------------------------------------------------------
 

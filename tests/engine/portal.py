@@ -4,6 +4,7 @@ The portal, ``az``, ``kubectl`` and Grafana's pages in one: the same calls, made
 of the program. :class:`tests.simulator.azure.Azure` has the ARM ones.
 """
 
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
@@ -13,7 +14,7 @@ from simulator.seed import SUBSCRIPTION_ID
 from simulator.testing import Running
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
 from tests.engine.simulation import Simulation
-from tests.simulator.azure import Azure
+from tests.simulator.azure import CLUSTER, Azure
 
 DATA_SOURCE = "/api/datasources/uid/"
 DASHBOARD = "/api/dashboards/uid/"
@@ -81,6 +82,20 @@ class Portal(Azure):
             if key.lower().split("/")[-2] == type_.lower()
         ]
 
+    def let_pods_sign_in(self, cluster: str = CLUSTER) -> None:
+        """Turn the OIDC issuer and workload identity of a cluster on."""
+        found = self.get(cluster)
+        on = {
+            "oidcIssuerProfile": {"enabled": True},
+            "securityProfile": {"workloadIdentity": {"enabled": True}},
+        }
+        self.put(cluster, {**found, "properties": {**as_object(found["properties"]), **on}})
+
+    def profiled_in_hour(self, until: int | None = None, cluster: str = "aks-dev") -> int:
+        """The bytes that Pyroscope shows of the hour before ``until``, in milliseconds, or now."""
+        end = int(time.time() * 1000) if until is None else until
+        return self.profiled_bytes(cluster, end - 3_600_000, end)
+
     def private_link(self, cluster: str = "aks-dev") -> str:
         """The id of a cluster's Private Link Service."""
         found = [key for key in self.kind("privateLinkServices") if f"_{cluster}_" in key]
@@ -122,6 +137,18 @@ def portal_of(sim: Simulation) -> Generator[Portal]:
     )
     with Portal(server) as portal:
         yield portal
+
+
+def deploy_and_delete_the_cluster(sim: Simulation, person: Portal) -> None:
+    """Deploy stack ``prod``, like ``dev`` on a cluster of its own, and delete that cluster."""
+    cluster = {"name": "aks-prod", "resourceGroup": "rg-prod"}
+    sim.stack_file("prod", {"cluster.existing": cluster}, like="dev")
+    sim.stack_file("prod", {"grafana.dataSources": None, "grafana.dashboard": None})
+    sim.up("prod")
+    # Azure deletes no cluster whose private link something is connected to.
+    (endpoint,) = [one for one in person.kind("managedPrivateEndpoints") if "/p-prod-" in one]
+    person.delete(endpoint)
+    person.delete(person.find("/managedClusters/aks-prod"))
 
 
 def resource_group(name: str) -> str:

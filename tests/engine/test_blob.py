@@ -4,11 +4,11 @@ import time
 
 import pytest
 
-from simulator.values import as_object, as_text, dig
+from simulator.values import dig
 from tests.engine.changes import STACK, apply, order, touched
 from tests.engine.portal import Portal
 from tests.engine.simulation import Outcome, Simulation
-from tests.simulator.azure import CLUSTER, GROUP
+from tests.simulator.azure import GROUP
 
 pytestmark = pytest.mark.engine
 
@@ -22,12 +22,7 @@ RELEASE = "pyroscope-release"
 @pytest.fixture(scope="module")
 def first(sim: Simulation, person: Portal) -> Outcome:
     """The first `up`, on a cluster whose pods can sign in."""
-    cluster = person.get(CLUSTER)
-    on = {
-        "oidcIssuerProfile": {"enabled": True},
-        "securityProfile": {"workloadIdentity": {"enabled": True}},
-    }
-    person.put(CLUSTER, {**cluster, "properties": {**as_object(cluster["properties"]), **on}})
+    person.let_pods_sign_in()
     sim.stack_file(STACK, {"pyroscope.storage": {"blob": {}}})
     return sim.up(STACK)
 
@@ -46,24 +41,11 @@ def test_a_second_up_changes_nothing(first: Outcome, sim: Simulation) -> None:
     assert touched(sim.up(STACK)) == {}
 
 
-def found(person: Portal, until: int) -> int:
-    """The bytes that Pyroscope shows of the time before ``until``, in milliseconds."""
-    asked = {
-        "profileTypeID": "process_cpu:malloc:bytes:process_cuda:bytes",
-        "labelSelector": "{}",
-        "start": until - 3_600_000,
-        "end": until,
-    }
-    path = "/pyroscope/aks-dev/querier.v1.QuerierService/SelectMergeStacktraces"
-    answer = as_object(person.http.post(path, json=asked).json())
-    return int(as_text(dig(answer, "flamegraph", "total"), "0"))
-
-
 @pytest.fixture(scope="module")
 def written(first: Outcome, person: Portal) -> tuple[int, int]:
     """An instant, and what Pyroscope had of the time before it."""
     now = int(time.time() * 1000)
-    return now, found(person, now)
+    return now, person.profiled_in_hour(now)
 
 
 def test_destroy_takes_the_release_first_and_leaves_the_account_with_its_profiles(
@@ -88,7 +70,7 @@ def test_the_next_up_finds_the_account_by_its_mark_and_shows_the_profiles_in_it(
     assert ROLE in again.ops()
     assert touched(sim.up(STACK)) == {}
     until, total = written
-    assert found(person, until) == total > 0
+    assert person.profiled_in_hour(until) == total > 0
 
 
 def test_a_container_of_ones_own_takes_its_place_and_gets_a_role_of_its_own(

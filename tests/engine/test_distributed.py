@@ -8,7 +8,6 @@ from simulator.values import JsonObject, as_object, as_objects, as_text, dig
 from tests.engine.changes import STACK, apply, order, touched
 from tests.engine.portal import Portal
 from tests.engine.simulation import Outcome, Simulation
-from tests.engine.test_blob import found
 from tests.simulator.azure import CLUSTER
 
 pytestmark = pytest.mark.engine
@@ -51,12 +50,7 @@ def names(person: Portal, kind: str) -> set[str]:
 @pytest.fixture(scope="module")
 def refused(sim: Simulation, person: Portal) -> Outcome:
     """A preview on a cluster whose pods can sign in, and whose nodes are too small."""
-    cluster = person.get(CLUSTER)
-    on = {
-        "oidcIssuerProfile": {"enabled": True},
-        "securityProfile": {"workloadIdentity": {"enabled": True}},
-    }
-    person.put(CLUSTER, {**cluster, "properties": {**as_object(cluster["properties"]), **on}})
+    person.let_pods_sign_in()
     sim.stack_file(STACK, {"pyroscope.storage": {"blob": {}}, "pyroscope.mode": "distributed"})
     return sim.preview(STACK, check=False)
 
@@ -119,7 +113,7 @@ def test_back_to_one_server_everything_goes_in_order_and_what_is_in_blob_is_show
     first: Outcome, sim: Simulation, person: Portal
 ) -> None:
     now = int(time.time() * 1000)
-    before = found(person, now)
+    before = person.profiled_in_hour(now)
     sim.stack_file(STACK, {"pyroscope.mode": None})
     foreseen = sim.preview(STACK)
     outcome = sim.up(STACK)
@@ -127,7 +121,7 @@ def test_back_to_one_server_everything_goes_in_order_and_what_is_in_blob_is_show
     assert touched(foreseen) == touched(outcome) == {**CHAIN, SERVICE: "replace"}
     in_order(outcome, SERVICE)
     assert names(person, "StatefulSet") == {"pyroscope"}
-    assert found(person, now) == before > 0
+    assert person.profiled_in_hour(now) == before > 0
     assert touched(sim.up(STACK)) == {}
 
 
@@ -135,14 +129,14 @@ def test_to_micro_services_again_the_same_holds(
     first: Outcome, sim: Simulation, person: Portal
 ) -> None:
     now = int(time.time() * 1000)
-    before = found(person, now)
+    before = person.profiled_in_hour(now)
     sim.stack_file(STACK, {"pyroscope.mode": "distributed"})
     foreseen = sim.preview(STACK)
     outcome = sim.up(STACK)
     assert "about 5 minutes and at most 20" in " ".join(foreseen.output.split())
     assert touched(foreseen) == touched(outcome) == {**CHAIN, SERVICE: "create"}
     in_order(outcome)
-    assert found(person, now) == before > 0
+    assert person.profiled_in_hour(now) == before > 0
     assert touched(sim.up(STACK)) == {}
 
 

@@ -47,18 +47,6 @@ class Deployed:
         (found,) = [one for one in self.person.kind(type_) if one.endswith(own)]
         return found
 
-    def get(self, path: str) -> JsonObject:
-        answer = self.kubectl.call("GET", path)
-        assert answer.status_code == 200, answer.text
-        return as_object(answer.json())
-
-    def in_cluster(self, path: str, change: JsonObject) -> None:
-        answer = self.kubectl.call("PUT", path, merge_patch(self.get(path), change))
-        assert answer.status_code == 200, answer.text
-
-    def delete_in_cluster(self, path: str) -> None:
-        assert self.kubectl.call("DELETE", path).status_code == 200
-
     def delete_role(self) -> None:
         (found,) = [
             one
@@ -68,7 +56,7 @@ class Deployed:
         self.person.delete(found)
 
     def plugin_image(self) -> str:
-        containers = dig(self.get(PLUGIN), "spec", "template", "spec", "containers")
+        containers = dig(self.kubectl.get(PLUGIN), "spec", "template", "spec", "containers")
         return as_text(as_objects(containers)[0]["image"])
 
     def properties(self, type_: str) -> JsonObject:
@@ -115,29 +103,31 @@ OTHER_IMAGE: JsonObject = {
 }
 EDITS = {
     "the namespace's mark for the extension": Edit(
-        lambda one: one.in_cluster(
+        lambda one: one.kubectl.edit(
             NAMESPACE, {"metadata": {"labels": {"app.kubernetes.io/managed-by": None}}}
         ),
         {PROTECTION: "update"},
-        lambda one: dig(one.get(NAMESPACE), "metadata", "labels", "app.kubernetes.io/managed-by"),
+        lambda one: dig(
+            one.kubectl.get(NAMESPACE), "metadata", "labels", "app.kubernetes.io/managed-by"
+        ),
         ("environment",),
         {PROTECTION: "update"},
     ),
     "the namespace's protection": Edit(
-        lambda one: one.delete_in_cluster(POLICY),
+        lambda one: one.kubectl.delete(POLICY),
         {PROTECTION: "update"},
-        lambda one: one.get(POLICY),
+        lambda one: one.kubectl.get(POLICY),
         ("environment",),
         {PROTECTION: "update"},
     ),
     "the device plugin edited": Edit(
-        lambda one: one.in_cluster(PLUGIN, OTHER_IMAGE),
+        lambda one: one.kubectl.edit(PLUGIN, OTHER_IMAGE),
         {PLUGIN_NAME: "update"},
         lambda one: "k8s-device-plugin" in one.plugin_image(),
         ("spec",),
     ),
     "the device plugin deleted": Edit(
-        lambda one: one.delete_in_cluster(PLUGIN),
+        lambda one: one.kubectl.delete(PLUGIN),
         {PLUGIN_NAME: "create"},
         lambda one: "k8s-device-plugin" in one.plugin_image(),
     ),

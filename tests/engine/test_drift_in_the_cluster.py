@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from simulator.values import JsonObject, as_object, as_objects, dig, merge_patch
+from simulator.values import as_object, as_objects, dig
 from tests.engine.portal import Portal, portal_of
 from tests.engine.simulation import Outcome, Simulation
 from tests.simulator.azure import Kubernetes
@@ -27,18 +27,6 @@ class Deployed:
     sim: Simulation
     person: Portal
     kubectl: Kubernetes
-
-    def get(self, path: str) -> JsonObject:
-        answer = self.kubectl.call("GET", path)
-        assert answer.status_code == 200, answer.text
-        return as_object(answer.json())
-
-    def edit(self, path: str, change: JsonObject) -> None:
-        answer = self.kubectl.call("PUT", path, merge_patch(self.get(path), change))
-        assert answer.status_code == 200, answer.text
-
-    def delete(self, path: str) -> None:
-        assert self.kubectl.call("DELETE", path).status_code == 200
 
     def works(self) -> bool:
         return self.person.health("local-pyroscope").status_code == 200
@@ -70,9 +58,11 @@ def edited(deployed: Deployed) -> Edited:
 def test_annotations_and_replicas_of_a_release_are_shown_and_put_back_without_a_restart(
     deployed: Deployed,
 ) -> None:
-    pod = deployed.get(POD)
-    deployed.edit(SERVICE, {"metadata": {"annotations": {VISIBILITY: "nobody", "mine": "kept"}}})
-    deployed.edit(STATEFUL_SET, {"spec": {"replicas": 2}})
+    pod = deployed.kubectl.get(POD)
+    deployed.kubectl.edit(
+        SERVICE, {"metadata": {"annotations": {VISIBILITY: "nobody", "mine": "kept"}}}
+    )
+    deployed.kubectl.edit(STATEFUL_SET, {"spec": {"replicas": 2}})
     found = edited(deployed)
     assert "pyroscope-release" not in found.refresh.ops(), "Helm's own record has not changed"
     assert found.preview.ops() == {REPAIR: "create"}
@@ -83,32 +73,35 @@ def test_annotations_and_replicas_of_a_release_are_shown_and_put_back_without_a_
     assert "StatefulSet gadget/pyroscope was changed by hand: spec.replicas" in said
     assert "restarts the server" not in said
     assert found.up.ops() == found.preview.ops()
-    annotations = as_object(dig(deployed.get(SERVICE), "metadata", "annotations"))
+    annotations = as_object(dig(deployed.kubectl.get(SERVICE), "metadata", "annotations"))
     assert (annotations[VISIBILITY], annotations["mine"]) == ("*", "kept")
-    assert dig(deployed.get(STATEFUL_SET), "spec", "replicas") == 1
-    assert dig(deployed.get(POD), "metadata", "uid") == dig(pod, "metadata", "uid")
+    assert dig(deployed.kubectl.get(STATEFUL_SET), "spec", "replicas") == 1
+    assert dig(deployed.kubectl.get(POD), "metadata", "uid") == dig(pod, "metadata", "uid")
     assert deployed.sim.preview().ops() == {}
 
 
 def test_what_the_pods_are_made_of_is_put_back_and_the_preview_says_what_the_restart_loses(
     deployed: Deployed,
 ) -> None:
-    containers = dig(deployed.get(STATEFUL_SET), "spec", "template", "spec", "containers")
+    containers = dig(deployed.kubectl.get(STATEFUL_SET), "spec", "template", "spec", "containers")
     other = [{**one, "image": "grafana/pyroscope:1.12.0"} for one in as_objects(containers)]
-    deployed.edit(STATEFUL_SET, {"spec": {"template": {"spec": {"containers": other}}}})
+    deployed.kubectl.edit(STATEFUL_SET, {"spec": {"template": {"spec": {"containers": other}}}})
     found = edited(deployed)
     assert found.preview.ops() == {REPAIR: "update"}
     (said,) = found.preview.diagnostics
     assert "spec.template.spec.containers[0].image" in said
     assert "restarts the server: the profiles in its pod are lost" in said
     assert found.up.ops() == found.preview.ops()
-    assert dig(deployed.get(STATEFUL_SET), "spec", "template", "spec", "containers") == containers
+    assert (
+        dig(deployed.kubectl.get(STATEFUL_SET), "spec", "template", "spec", "containers")
+        == containers
+    )
 
 
 def test_a_service_that_was_deleted_comes_back_with_its_link_and_grafanas_connection(
     deployed: Deployed,
 ) -> None:
-    deployed.delete(SERVICE)
+    deployed.kubectl.delete(SERVICE)
     deployed.sim.azure.control("POST", "advance", {"seconds": 300})
     found = edited(deployed)
     assert found.preview.ops().keys() >= {REPAIR, APPROVAL}

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 import pytest
 
 from simulator.values import JsonObject, as_text
-from tests.engine.portal import Portal, portal_of, resource_group
+from tests.engine.portal import (
+    Portal,
+    deploy_and_delete_the_cluster,
+    portal_of,
+    resource_group,
+)
 from tests.engine.recorded_stacks import contents
 from tests.engine.simulation import Outcome, Simulation
 
@@ -90,14 +95,7 @@ def test_a_group_of_the_stacks_own_that_was_deleted_with_all_in_it_is_no_obstacl
 
 @pytest.fixture(scope="module")
 def without_cluster(sim: Simulation, person: Portal) -> Ended:
-    cluster = {"name": "aks-prod", "resourceGroup": "rg-prod"}
-    sim.stack_file("prod", {"cluster.existing": cluster}, like="dev")
-    sim.stack_file("prod", {"grafana.dataSources": None, "grafana.dashboard": None})
-    sim.up("prod")
-    # Azure deletes no cluster whose private link something is connected to.
-    (endpoint,) = [one for one in person.kind("managedPrivateEndpoints") if "/p-prod-" in one]
-    person.delete(endpoint)
-    person.delete(person.find("/managedClusters/aks-prod"))
+    deploy_and_delete_the_cluster(sim, person)
     first = sim.destroy("prod", check=False)
     sim.set_variables(PULUMI_K8S_DELETE_UNREACHABLE="true")
     last = sim.destroy("prod", "--refresh", check=False)

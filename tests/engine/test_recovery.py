@@ -13,7 +13,7 @@ import pytest
 from simulator.home import CHECKOUT, Home
 from simulator.session import Options
 from simulator.values import JsonObject, as_text
-from tests.engine.portal import Portal
+from tests.engine.portal import Portal, deploy_and_delete_the_cluster
 from tests.engine.simulation import Outcome, Simulation
 
 pytestmark = pytest.mark.engine
@@ -383,14 +383,7 @@ class Gone:
 @pytest.fixture(scope="module")
 def gone(sim: Simulation, person: Portal, broken: Broken) -> Gone:
     del broken
-    cluster = {"name": "aks-prod", "resourceGroup": "rg-prod"}
-    sim.stack_file("prod", {"cluster.existing": cluster}, like="dev")
-    sim.stack_file("prod", {"grafana.dataSources": None, "grafana.dashboard": None})
-    sim.up("prod")
-    # Azure deletes no cluster whose private link something is connected to.
-    (endpoint,) = [one for one in person.kind("managedPrivateEndpoints") if "/p-prod-" in one]
-    person.delete(endpoint)
-    person.delete(person.find("/managedClusters/aks-prod"))
+    deploy_and_delete_the_cluster(sim, person)
     without = sim.destroy("prod", check=False)
     provider = next(
         as_text(one["urn"])

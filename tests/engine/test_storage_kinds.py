@@ -1,15 +1,13 @@
 """Where a live stack keeps profiles is changed: in the pod, on a disk, on a disk and in Blob."""
 
-import time
 from collections.abc import Mapping
 
 import pytest
 
-from simulator.values import as_object, as_text, dig
 from tests.engine.changes import STACK, apply, order, touched
 from tests.engine.portal import Portal
 from tests.engine.simulation import Outcome, Simulation
-from tests.simulator.azure import CLUSTER, Kubernetes
+from tests.simulator.azure import Kubernetes
 
 pytestmark = pytest.mark.engine
 
@@ -19,28 +17,9 @@ RELEASE = "pyroscope-release"
 @pytest.fixture(scope="module")
 def live(sim: Simulation, person: Portal) -> Simulation:
     """A deployed stack that keeps profiles in the pod, on a cluster whose pods can sign in."""
-    cluster = person.get(CLUSTER)
-    on = {
-        "oidcIssuerProfile": {"enabled": True},
-        "securityProfile": {"workloadIdentity": {"enabled": True}},
-    }
-    person.put(CLUSTER, {**cluster, "properties": {**as_object(cluster["properties"]), **on}})
+    person.let_pods_sign_in()
     sim.up(STACK)
     return sim
-
-
-def shown(person: Portal) -> int:
-    """The bytes that Pyroscope shows of the last hour."""
-    now = int(time.time() * 1000)
-    asked = {
-        "profileTypeID": "process_cpu:malloc:bytes:process_cuda:bytes",
-        "labelSelector": "{}",
-        "start": now - 3_600_000,
-        "end": now,
-    }
-    path = "/pyroscope/aks-dev/querier.v1.QuerierService/SelectMergeStacktraces"
-    answer = as_object(person.http.post(path, json=asked).json())
-    return int(as_text(dig(answer, "flamegraph", "total"), "0"))
 
 
 def change(live: Simulation, storage: Mapping[str, object] | None) -> Outcome:
@@ -52,7 +31,7 @@ def change(live: Simulation, storage: Mapping[str, object] | None) -> Outcome:
 def test_from_the_pod_to_a_disk_the_release_is_made_anew_and_what_is_lost_is_said(
     live: Simulation, person: Portal
 ) -> None:
-    assert shown(person) > 0
+    assert person.profiled_in_hour() > 0
     outcome = change(live, {"disk": {}})
     assert "Profiles are in the pod and will be on the disk. Those in the pod are lost" in (
         outcome.output
@@ -63,14 +42,14 @@ def test_from_the_pod_to_a_disk_the_release_is_made_anew_and_what_is_lost_is_sai
 
 
 def test_from_a_disk_to_blob_the_server_only_restarts(live: Simulation, person: Portal) -> None:
-    before = shown(person)
+    before = person.profiled_in_hour()
     outcome = change(live, {"disk": {}, "blob": {}})
     assert "The server restarts. What the disk holds stays on it" in outcome.output
     assert touched(outcome)[RELEASE] == "update"
     assert [step.name for step in outcome.changes].index("profile-storage-role") < [
         step.name for step in outcome.changes
     ].index(RELEASE)
-    assert shown(person) >= before
+    assert person.profiled_in_hour() >= before
 
 
 def test_from_blob_back_to_the_disk_it_restarts_and_the_account_stays_or_goes_as_was_said(

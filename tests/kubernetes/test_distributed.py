@@ -8,7 +8,6 @@ from tests.engine.portal import portal_of
 from tests.engine.simulation import Simulation
 from tests.engine.test_distributed import CHAIN, COMPONENTS, POOL, SERVICE, in_order
 from tests.kubernetes.cluster import GADGET, PREFIX, Cluster, name_of
-from tests.simulator.azure import CLUSTER
 
 pytestmark = [pytest.mark.engine, pytest.mark.kubernetes]
 
@@ -30,13 +29,7 @@ def workloads(cluster: Cluster) -> dict[str, JsonObject]:
 def deployed(real: Simulation) -> None:
     """The micro-services, on a cluster whose pods can sign in and that has nodes for them."""
     with portal_of(real) as azure:
-        cluster = azure.get(CLUSTER)
-        on = {
-            "oidcIssuerProfile": {"enabled": True},
-            "securityProfile": {"workloadIdentity": {"enabled": True}},
-        }
-        properties = {**as_object(cluster["properties"]), **on}
-        azure.put(CLUSTER, {**cluster, "properties": properties})
+        azure.let_pods_sign_in()
         size = {"mode": "User", "vmSize": "Standard_D8s_v5", "count": 3, "osType": "Linux"}
         azure.put(POOL, {"properties": size})
     real.stack_file("dev", {"pyroscope.storage": {"blob": {}}, "pyroscope.mode": "distributed"})

@@ -12,7 +12,7 @@ import yaml
 
 from simulator.seed import SUBSCRIPTION_ID
 from simulator.testing import running
-from simulator.values import JsonObject, as_object, as_objects, as_text, dig
+from simulator.values import JsonObject, as_object, as_objects, as_text, dig, merge_patch
 from tests.azure_client import AzureClient
 
 GROUP = f"/subscriptions/{SUBSCRIPTION_ID}/resourceGroups/rg-dev"
@@ -160,6 +160,21 @@ class Kubernetes:
                 **headers,
             },
         )
+
+    def get(self, path: str) -> JsonObject:
+        """An object that is there."""
+        answer = self.call("GET", path)
+        assert answer.status_code == 200, answer.text
+        return as_object(answer.json())
+
+    def edit(self, path: str, change: JsonObject) -> None:
+        """Change an object as ``kubectl edit`` does: read, change, write."""
+        answer = self.call("PUT", path, merge_patch(self.get(path), change))
+        assert answer.status_code == 200, answer.text
+
+    def delete(self, path: str) -> None:
+        """Delete an object."""
+        assert self.call("DELETE", path).status_code == 200
 
     def make_namespace(self, name: str = "gadget") -> None:
         """A namespace."""

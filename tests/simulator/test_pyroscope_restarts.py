@@ -9,7 +9,7 @@ from typing import Final
 import pytest
 
 from simulator.pyroscope.head import Storage, written_until
-from simulator.values import JsonObject, as_number, as_object, as_text, dig
+from simulator.values import JsonObject, as_number, as_object, dig
 from tests.simulator.planted import make_older
 from tests.simulator.procedure import CLUSTER_NAME, Deployed, Procedure, deployed
 
@@ -42,15 +42,7 @@ def up_since(found: Deployed) -> float:
 
 def shown(found: Deployed, start: float, end: float) -> int:
     """The bytes that Pyroscope has between two instants, in seconds of the Unix epoch."""
-    asked = {
-        "profileTypeID": "process_cpu:malloc:bytes:process_cuda:bytes",
-        "labelSelector": "{}",
-        "start": int(start * 1000),
-        "end": int(end * 1000),
-    }
-    path = f"/pyroscope/{CLUSTER_NAME}/querier.v1.QuerierService/SelectMergeStacktraces"
-    answer = as_object(found.azure.http.post(path, json=asked).json())
-    return int(as_text(dig(answer, "flamegraph", "total"), "0"))
+    return found.azure.profiled_bytes(CLUSTER_NAME, int(start * 1000), int(end * 1000))
 
 
 def test_without_a_disk_nothing_is_shown_after_any_end_of_the_pod(tmp_path: Path) -> None:
