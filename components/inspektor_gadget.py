@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pulumi
 from pulumi_azure_native import kubernetesconfiguration
+from pulumi_command.local import Command
 
 from components.agent_operations import (
     AgentPlace,
@@ -17,6 +18,7 @@ from components.agent_operations import (
     restart_for_settings,
 )
 from components.cluster_leftovers import marked
+from components.extension_recovery import NEVER, ExtensionRecoveryArgs, extension_recovery
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
@@ -58,6 +60,8 @@ class InspektorGadgetArgs:
     """The extension's own Helm release, where it is known not to be named like the extension."""
     unkept: str | None = None
     """Another text each time that the namespace has lost what it was kept by; None: it has not."""
+    recovery: ExtensionRecoveryArgs | None = None
+    """An extension that Azure could not remove; None: there never was one."""
     present: PresentExtensionArgs | None = None
     """None: it is not there yet, or could not be read."""
     extension_args: FurtherArgs | None = None
@@ -80,7 +84,7 @@ class InspektorGadget(pulumi.ComponentResource):
         self, name: str, args: InspektorGadgetArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # What is there already is no input: it would be another one at the next update.
-        inputs = component_inputs(args, leave_out={"present", "stack_mark", "unkept"})
+        inputs = component_inputs(args, leave_out={"present", "recovery", "stack_mark", "unkept"})
         super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
         namespace = _namespace(self, name, args, cluster)
@@ -93,7 +97,8 @@ class InspektorGadget(pulumi.ComponentResource):
         # A cluster extension's release is named after the extension (AML-Kubernetes 162).
         release = (args.helm_release or args.extension_name) if args.create_namespace else None
         kept = namespace_protection(self, name, place, release, args.unkept)
-        extension = _extension(self, name, args, [namespace, kept], cluster)
+        recovered = extension_recovery(self, name, place, args.recovery)
+        extension = _extension(self, name, args, [namespace, kept], recovered, cluster)
         restart_for_settings(self, name, place, args.settings, extension)
         self.id = extension.id
         self.current_version = extension.current_version
@@ -113,6 +118,7 @@ def _extension(
     name: str,
     args: InspektorGadgetArgs,
     before: list[pulumi.Resource],
+    recovered: Command | None,
     cluster: pulumi.Resource | None,
 ) -> kubernetesconfiguration.Extension:
     provider, _, resource_name = MANAGED_CLUSTER.partition("/")
@@ -146,12 +152,14 @@ def _extension(
             transformations=adding("extension_args", args.extension_args),
             # Deleting the namespace while the extension exists leaves both stuck: made first,
             # it is deleted last (AKS 4543).
-            depends_on=before,
+            depends_on=[*before, *([recovered] if recovered is not None else [])],
             # An input by its declaration, but what the service reports; a refresh would bring
             # it in and the next preview take it out, for ever. Azure sets it anew with each change.
             ignore_changes=["statuses", *update.ignored],
             # Neither can be changed, which the provider does not know.
             replace_on_changes=["extensionType", "scope", *update.replaced],
+            # One that Azure has forgotten the engine still knows.
+            replacement_trigger=recovered.stdout if recovered is not None else NEVER,
             # One extension of a name, and of this type, in a cluster.
             delete_before_replace=True,
             # An extension goes with its cluster.

@@ -17,6 +17,7 @@ from components.aks_cluster import (
 )
 from components.chart import ChartArgs
 from components.cluster_leftovers import LeftoversArgs
+from components.extension_recovery import ExtensionRecoveryArgs
 from components.gpu_node_pool import (
     AutoscalingArgs,
     GpuNodePoolArgs,
@@ -230,10 +231,20 @@ def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
         create_namespace=stack.settings.cluster.create_namespace,
         credentials=stack.settings.cluster.credentials,
         stack_mark=stack.names.request_message,
-        helm_release=stack.survey.installed.helm_release or None,
+        helm_release=stack.extension_release or None,
+        recovery=_extension_recovery(stack),
         present=_present_extension(stack),
         unkept=stack.survey.inside.unkept or None,
     )
+
+
+def _extension_recovery(stack: Stack) -> ExtensionRecoveryArgs | None:
+    stuck = stack.left.extension
+    if stuck is not None:
+        return ExtensionRecoveryArgs(
+            extension_id=stuck.id, release=stuck.helm_release, seen=stuck.not_removed
+        )
+    return ExtensionRecoveryArgs() if stack.left.extension_was_recovered else None
 
 
 def _present_extension(stack: Stack) -> PresentExtensionArgs | None:
@@ -341,21 +352,21 @@ def _components(stack: Stack) -> dict[str, ServerComponentArgs] | None:
 
 
 def _recovery(stack: Stack) -> RecoveryArgs | None:
-    if not stack.helm_records and not stack.was_recovered:
+    if not stack.left.records and not stack.left.was_recovered:
         return None
     return RecoveryArgs(
         cluster_id=stack.cluster_id,
         admin=stack.settings.cluster.credentials is ClusterCredentials.ADMIN,
         records=[
             RecordOfRelease(name=one.name, uid=one.uid, status=one.status)
-            for one in stack.helm_records
+            for one in stack.left.records
         ],
     )
 
 
 def _repair(stack: Stack) -> RepairArgs | None:
     objects = stack.survey.inside.drifted
-    if not objects and not stack.was_repaired:
+    if not objects and not stack.left.was_repaired:
         return None
     return RepairArgs(
         cluster_id=stack.cluster_id,

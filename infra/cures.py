@@ -6,14 +6,40 @@ alone (``withRetries`` in ``pkg/resource/deploy/step.go`` of 3.274 drops the hoo
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 import pulumi
 
-from contract.lines import line
+from contract.agent import NAMESPACE
+from contract.azure import group_of, subscription_of
+from contract.lines import line, placed
 
 _GUIDE: Final = "docs/users/operating.md, When only Azure or Kubernetes speaks"
-_CURES: Final = (
+
+
+def _locks(said: str) -> str:
+    """Azure names the scopes that are locked ("following scope(s) are locked: '...'")."""
+    found = re.search(r"locked: '([^',]+)", said)
+    scope = found[1] if found else ""
+    subscription = ("--subscription", subscription_of(scope)) if scope else ()
+    where = placed(scope) if group_of(scope) else subscription
+    return "A management lock is in the way: " + line(
+        *("az", "lock", "list", *where, "--output", "table")
+    )
+
+
+def _registration(said: str) -> str:
+    """Azure names the provider ("not registered to use namespace '...'")."""
+    found = re.search(r"namespace '([^']+)'", said)
+    if found is None:
+        return "Register the resource provider that is named above"
+    return "Register the resource provider: " + line(
+        *("az", "provider", "register", "--namespace", found[1], "--wait")
+    )
+
+
+_CURES: Final[tuple[tuple[str, str | Callable[[str], str]], ...]] = (
     (
         r"AuthorizationFailed|does not have authorization",
         "A role is missing, or was assigned a moment ago: Azure takes up to 10 minutes. The table "
@@ -34,15 +60,13 @@ _CURES: Final = (
         "Azure Policy denies the resource as it is; the assignment named above says what it asks "
         "for, often tags (gpuobs:azure.tags) or a region (gpuobs:azure.location)",
     ),
+    (r"ScopeLocked", _locks),
+    (r"MissingSubscriptionRegistration", _registration),
     (
-        r"ScopeLocked",
-        "A management lock is in the way: "
-        + line("az", "lock", "list", "--resource-group", "GROUP", "--output", "table"),
-    ),
-    (
-        r"MissingSubscriptionRegistration",
-        "Register the resource provider: "
-        + line("az", "provider", "register", "--namespace", "NAMESPACE", "--wait"),
+        r"failed to delete release",
+        f"The extension's chart carries the namespace {NAMESPACE}, which stays as long as "
+        "Pyroscope is in it: nothing is lost. Run `pulumi up` again: it lets Azure and Helm forget "
+        "the extension, and makes it again",
     ),
     (
         r"is forbidden: User",
@@ -51,7 +75,7 @@ _CURES: Final = (
     ),
     (
         r"admission webhook .* denied|ValidatingAdmissionPolicy '(?!gpuobs-)",
-        "A policy of the cluster refuses the object: leave the namespace gadget out of it",
+        f"A policy of the cluster refuses the object: leave the namespace {NAMESPACE} out of it",
     ),
 )
 """What a provider's words have, and what helps; the first that fits."""
@@ -59,8 +83,10 @@ _CURES: Final = (
 
 def cure_for(said: str) -> str:
     """A sentence on what helps; empty where the cause is not known."""
-    found = next((cure for pattern, cure in _CURES if re.search(pattern, said, re.DOTALL)), "")
-    return f"{found}. More: {_GUIDE}." if found else ""
+    for pattern, cure in _CURES:
+        if re.search(pattern, said, re.DOTALL):
+            return f"{cure if isinstance(cure, str) else cure(said)}. More: {_GUIDE}."
+    return ""
 
 
 def say_what_helps() -> None:

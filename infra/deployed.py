@@ -21,6 +21,7 @@ class Own(StrEnum):
     NAMESPACE = "inspektor-gadget-namespace"
     NAMESPACE_PROTECTION = "inspektor-gadget-namespace-protection"
     EXTENSION = "inspektor-gadget-extension"
+    EXTENSION_RECOVERY = "inspektor-gadget-extension-recovery"
     GPU_POOL = "gpu-pool-pool"
     DEVICE_PLUGIN = "gpu-pool-device-plugin-daemon-set"
     POD_MONITOR = "alerts-pod-monitor"

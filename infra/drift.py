@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.messages.namespace import KeptNamespace, NamespaceRequest
 from contract.messages.release import DriftedObject
-from contract.messages.survey import InsideFacts
+from contract.messages.survey import InsideFacts, InstalledExtension
 from contract.microservices import ServerMode, service_name
 from infra.deployed import Deployed, Own
 from infra.settings import StorageSettings
@@ -28,6 +28,19 @@ def kept_namespace(own: Deployed) -> NamespaceRequest | None:
         return NamespaceRequest.model_validate_json(command.text("stdin"))
     except ValidationError:
         return None
+
+
+def extension_release(installed: InstalledExtension, own: Deployed) -> str:
+    """The extension's Helm release, where it is not named like the extension; empty: it is.
+
+    Helm says so once, when it refuses the namespace; from then on the stack's state knows.
+    """
+    said = installed.helm_release
+    if said and said != installed.name:
+        return said
+    kept = kept_namespace(own)
+    release = (kept.release if kept is not None else None) or ""
+    return "" if release == own.outputs_of(Own.EXTENSION).text("name") else release
 
 
 def said_of_drift(inside: InsideFacts, storage: StorageSettings) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 Reads top to bottom like the procedure it replaces. What a step is given is in
 :mod:`infra.arguments`, what it is made of is its component's, and what must hold before the first
-one is checked by :func:`infra.stack.load_stack`.
+one is checked by :func:`infra.loading.load_stack`.
 """
 
 import pulumi

@@ -33,7 +33,7 @@ def deploy(operations: "Operations") -> None:
     import pulumi
 
     from infra.faults import ConfigurationError
-    from infra.stack import load_stack
+    from infra.loading import load_stack
 
     # Nothing that is still imported there is used before it has ended.
     components = Thread(target=import_module, args=["infra.program"])

@@ -17,6 +17,7 @@ from contract import agent, azure, grafana
 from contract.messages.agent import AgentRequest
 from contract.messages.base import Message, Verb
 from contract.messages.drift import ObserveRequest
+from contract.messages.extension import ExtensionRecoveryRequest
 from contract.messages.grafana import DashboardRequest, DataSourceRequest
 from contract.messages.leftovers import LeftoversRequest
 from contract.messages.namespace import NamespaceRequest
@@ -126,6 +127,12 @@ def _await_profile_storage(options: argparse.Namespace, session: Session) -> _An
     from operations.profile_storage import await_start
 
     return _Answer(await_start(_request(options, session, StorageStartRequest), session).to_json())
+
+
+def _recover_extension(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.extension import recover
+
+    return _Answer(recover(_request(options, session, ExtensionRecoveryRequest), session).to_json())
 
 
 def _recover_release(options: argparse.Namespace, session: Session) -> _Answer:
@@ -326,6 +333,14 @@ _COMMANDS = {
         """"clientId": "<client id of its identity>"}' """
         "| sh operations/run await-profile-storage",
         _await_profile_storage,
+        deadline_option="--deadline",
+    ),
+    Verb.RECOVER_EXTENSION: _Command(
+        "let Azure and Helm forget an extension whose removal the API server refused",
+        """echo '{"clusterId": "<ARM id of the cluster>", """
+        f""""namespace": "{agent.NAMESPACE}", "extensionId": "<ARM id of the extension>", """
+        """"release": "<its Helm release>", "seen": ""}' | sh operations/run recover-extension""",
+        _recover_extension,
         deadline_option="--deadline",
     ),
     Verb.RECOVER_RELEASE: _Command(

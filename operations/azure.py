@@ -163,13 +163,22 @@ class Azure:
         _understood(self._send(request, action, role_scope, role), action)
 
     def delete(
-        self, path: str, api_version: str, action: str, *, role_scope: str, role: str
+        self,
+        path: str,
+        api_version: str,
+        action: str,
+        *,
+        role_scope: str,
+        role: str,
+        query: Mapping[str, str] | None = None,
     ) -> None:
         """Delete what is at ``path``, if it is there; Azure may go on working after its answer.
 
-        ``action``, ``role_scope`` and ``role`` are for errors: see :meth:`get`.
+        ``query``: further parameters. ``action``, ``role_scope`` and ``role`` are for errors: see
+        :meth:`get`.
         """
-        request = HttpRequest("DELETE", self.arm_url + path, params={"api-version": api_version})
+        parameters = {"api-version": api_version, **(query or {})}
+        request = HttpRequest("DELETE", self.arm_url + path, params=parameters)
         try:
             self._send(request, action, role_scope, role)
         except OperationError as error:

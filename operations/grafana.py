@@ -64,11 +64,7 @@ class Grafana:
                 ExitCode.BAD_REQUEST,
                 f"{endpoint!r} is not the https URL of a Grafana workspace.",
                 why="an access token must not be sent unencrypted",
-                fix="use the endpoint that this prints: "
-                + line(
-                    *("az", "resource", "show", "--ids", workspace_id or "ID"),
-                    *("--query", "properties.endpoint", "--output", "tsv"),
-                ),
+                fix=_where_its_endpoint_is(workspace_id),
             )
         self.endpoint = endpoint.rstrip("/")
         self.workspace_id = workspace_id
@@ -334,6 +330,15 @@ def _success_that_is_none(action: str, seen: str) -> OperationError:
         fix=CHECK_NETWORK,
         transient=True,
     )
+
+
+def _where_its_endpoint_is(workspace_id: str) -> str:
+    """What to do about a wrong endpoint of a workspace, whose id may not be known."""
+    if not workspace_id:
+        return "use the endpoint that the workspace's overview in the portal shows"
+    show = ("az", "resource", "show", "--ids", workspace_id)
+    query = ("--query", "properties.endpoint", "--output", "tsv")
+    return f"use the endpoint that this prints: {line(*show, *query)}"
 
 
 def _is_https(endpoint: str) -> bool:

@@ -9,6 +9,7 @@ import itertools
 import os
 import re
 import time
+import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -62,6 +63,8 @@ _NAMESPACE_OF_ANOTHER_RELEASE = re.compile(
     r'"meta\.helm\.sh/release-name"(?:: must be set to| must equal) "([^"]+)"'
 )
 """Helm's refusal of a namespace that is not marked for the release it names."""
+_NOT_REMOVED = re.compile(r"failed to delete release: ([a-z0-9.-]+)")
+"""How Helm ends where the API server refuses to delete an object (pkg/action/uninstall.go)."""
 
 T = TypeVar("T")
 
@@ -377,14 +380,16 @@ class _Surveyor:
                 failed = properties.text("provisioningState") == "Failed"
                 message = _why_it_failed(properties) if failed else ""
                 wanted = _NAMESPACE_OF_ANOTHER_RELEASE.search(message)
-                message = in_short(message)
+                kept = _NOT_REMOVED.search(message)
+                named = wanted or kept
                 return InstalledExtension(
                     presence=Presence.FOUND,
                     id=f"{path}/{one.text('name')}",
                     name=one.text("name"),
                     provisioning_state=properties.text("provisioningState"),
-                    message=message,
-                    helm_release=wanted[1] if wanted else "",
+                    message=in_short(message),
+                    helm_release=named[1] if named else "",
+                    not_removed=uuid.uuid4().hex if kept else "",
                 )
         return InstalledExtension(presence=Presence.ABSENT)
 

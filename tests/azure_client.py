@@ -115,6 +115,30 @@ class AzureClient:
         answer = as_object(self.http.post(path, json=asked).json())
         return int(as_text(dig(answer, "flamegraph", "total"), "0"))
 
+    def make_network(self, network: str, *subnets: str) -> None:
+        """A virtual network with subnets of these names."""
+        listed = [
+            {"name": name, "properties": {"addressPrefix": f"10.{number}.0.0/16"}}
+            for number, name in enumerate(subnets, 1)
+        ]
+        properties = {"addressSpace": {"addressPrefixes": ["10.0.0.0/8"]}, "subnets": listed}
+        self.arm("PUT", network, "", {"location": "westeurope", "properties": properties})
+
+    def move_into(self, subnet: str, cluster: str) -> None:
+        """Make a cluster anew, with its system pool in a subnet of its owner's."""
+        found = self.arm("GET", cluster)
+        self.arm("DELETE", cluster)
+        self.advance()
+        kept = ("dnsPrefix", "azureMonitorProfile", "oidcIssuerProfile", "securityProfile")
+        before = as_object(found["properties"])
+        pool = {"name": "system", "mode": "System", "vmSize": "Standard_D4s_v5", "count": 2}
+        properties = {name: before[name] for name in kept if name in before}
+        properties["agentPoolProfiles"] = [{**pool, "vnetSubnetID": subnet}]
+        identity = {"type": "SystemAssigned"}
+        body = {"location": found["location"], "identity": identity, "properties": properties}
+        self.arm("PUT", cluster, "", body)
+        self.advance()
+
     # --- the simulator itself -----------------------------------------------------------------
 
     def control(self, method: str, what: str, body: object = None) -> object:

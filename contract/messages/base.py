@@ -40,6 +40,7 @@ class Verb(StrEnum):
     HOLD_PROFILE_STORAGE = "hold-profile-storage"
     LEAVE_PROFILE_STORAGE = "leave-profile-storage"
     AWAIT_PROFILE_STORAGE = "await-profile-storage"
+    RECOVER_EXTENSION = "recover-extension"
     RECOVER_RELEASE = "recover-release"
     REPAIR_RELEASE = "repair-release"
     HOLD_PRIVATE_LINK = "hold-private-link"

@@ -474,8 +474,11 @@ class InstalledExtension(Message):
     message: str = ""
     """Why its last operation failed, in the service's words."""
     helm_release: str = ""
-    """The extension's own Helm release, where the reason is that the namespace is not marked for
-    it."""
+    """The extension's own Helm release, where the reason tells it: the namespace is not marked for
+    it, or the API server did not let Helm remove it."""
+    not_removed: str = ""
+    """Another text each time that the reason is the latter: Helm keeps the release, and Azure the
+    extension."""
 
 
 class ActionGroupFacts(Message):

@@ -19,6 +19,13 @@ class Caller:
         """The object id, or what a person puts theirs in place of."""
         return self.object_id or "YOUR-OBJECT-ID"
 
+    @property
+    def note(self) -> str:
+        """What follows a line with :attr:`assignee`: where theirs is found, if it is not known."""
+        if self.object_id:
+            return ""
+        return " (YOUR-OBJECT-ID is that of whoever deploys, which Microsoft Entra ID shows)"
+
 
 def caller_of(survey: Survey, request: SurveyRequest) -> Caller:
     """Who the operations are in Azure; the provider's identity where their token does not say.

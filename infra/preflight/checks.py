@@ -4,7 +4,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from contract.azure import NOT_REGISTERED, is_at_rest
+from contract.azure import NOT_REGISTERED, is_at_rest, name_of
 from contract.lines import line, register_provider
 from contract.messages.leftovers import Leftover
 from contract.messages.survey import (
@@ -171,7 +171,7 @@ def operation_in_progress(survey: Survey) -> str:
     """What an ``up`` waits for before it changes anything, for a person; empty: nothing."""
     for kind, found in (("cluster", survey.cluster), ("Grafana workspace", survey.grafana)):
         if _ends_by_itself(found.provisioning_state):
-            return f"{kind} {found.id.rsplit('/', 1)[-1]}, which is {found.provisioning_state}"
+            return f"{kind} {name_of(found.id)}, which is {found.provisioning_state}"
     return ""
 
 
@@ -341,16 +341,17 @@ def _resource_group(
         return
     path = f"gpuobs:azure.resourceGroup (group {name})"
     if survey.resource_group is Presence.ABSENT:
-        region = settings.azure.location or survey.cluster.location or "REGION"
+        region = settings.azure.location or survey.cluster.location
         create = line(
             *("az", "group", "create", "--name", name),
-            *("--location", region, "--subscription", subscription),
+            *("--location", region or "REGION", "--subscription", subscription),
         )
+        which = "" if region else " (REGION is where its resources shall be, e.g. westeurope)"
         yield Fault(
             path=path,
             rule=f"must exist in subscription {subscription}; it does not",
             why="the stack's own resources are created in it.",
-            fix=f"write `create: true` beside its name, or: {create}",
+            fix=f"write `create: true` beside its name, or: {create}{which}",
         )
     elif survey.resource_group is Presence.FORBIDDEN:
         yield Fault(

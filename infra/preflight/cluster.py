@@ -1,11 +1,12 @@
 """Checks of the AKS cluster and the GPU quota."""
 
 from collections.abc import Iterator
+from itertools import count
 
 from contract.agent import NAMESPACE
-from contract.azure import is_at_rest
+from contract.azure import is_at_rest, name_of, parent_of
 from contract.choices import ClusterCredentials
-from contract.lines import line, pools_of
+from contract.lines import line, placed, pools_of
 from contract.messages.survey import ClusterFacts, Survey
 from infra.faults import Fault
 from infra.preflight.finding import Finding, Place
@@ -43,8 +44,47 @@ def check_cluster(settings: Settings, place: Place, cluster: ClusterFacts) -> It
         )
     if settings.cluster.existing is not None:
         yield from _check_existing(settings, place, cluster)
+        yield from _check_pool_subnet(settings, place, cluster)
     if settings.cluster.create is not None:
         yield from _check_created(settings.cluster.create, place, cluster)
+
+
+def _check_pool_subnet(
+    settings: Settings, place: Place, cluster: ClusterFacts
+) -> Iterator[Finding]:
+    """AKS has all pools of a cluster in one virtual network of its owner's, or in its own."""
+    wanted, pool = settings.gpu_pool.subnet_id, settings.gpu_pool
+    others = [one for one in cluster.pools if one.name != pool.name]
+    if wanted is None or not pool.enabled or not others:
+        return
+    path, network = "gpuobs:gpuPool.subnetId", parent_of(others[0].subnet_id)
+    if not network:
+        yield Fault(
+            path=path,
+            value=wanted,
+            rule=f"only in a cluster in a virtual network of your own; {place.name} is in AKS' own",
+            why=f"AKS refuses the pool: pool {others[0].name} uses a subnet that AKS manages.",
+            fix="leave it out",
+        )
+    elif parent_of(wanted).lower() != network.lower():
+        subnets = line(
+            *("az", "network", "vnet", "subnet", "list", "--vnet-name", name_of(network)),
+            *placed(network),
+            *("--query", "[].id", "--output", "tsv"),
+        )
+        yield Fault(
+            path=path,
+            value=wanted,
+            rule=f"a subnet of virtual network {name_of(network)}, where the cluster's pools are",
+            why="AKS refuses a pool in another one.",
+            fix=f"write one of {subnets}",
+        )
+
+
+def _free_name(cluster: ClusterFacts) -> str:
+    """A name that no pool of the cluster has."""
+    taken = {pool.name for pool in cluster.pools}
+    return next(name for number in count(2) if (name := f"system{number}") not in taken)
 
 
 def _check_created(created: NewCluster, place: Place, cluster: ClusterFacts) -> Iterator[Finding]:
@@ -65,7 +105,7 @@ def _check_created(created: NewCluster, place: Place, cluster: ClusterFacts) -> 
     if pool is not None and pool.vm_size.lower() not in ("", wanted.vm_size.lower()):
         add = line(
             *("az", "aks", "nodepool", "add", *of_cluster, "--mode", "System"),
-            *("--node-vm-size", wanted.vm_size, "--name", "NAME"),
+            *("--node-vm-size", wanted.vm_size, "--name", _free_name(cluster)),
         )
         delete = line("az", "aks", "nodepool", "delete", *of_cluster, "--name", pool.name)
         yield (

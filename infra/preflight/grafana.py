@@ -103,6 +103,7 @@ def check_caller(
                 role=Role.GRAFANA_ADMIN,
                 scope=place.id,
             )
+            + caller.note
             + ELIGIBLE,
         )
     elif survey.grafana.caller_may_admin is None and Own.DASHBOARD not in deployed:

@@ -6,7 +6,6 @@ taken over. What is in this stack's own state is never in its way, nor what carr
 this stack gives: that is from a run that was killed, and Pulumi says so.
 """
 
-import re
 from collections.abc import Container, Iterator
 
 from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
@@ -21,7 +20,7 @@ from contract.azure import (
     group_id,
     subscription_of,
 )
-from contract.lines import delete_resource, in_cluster, line
+from contract.lines import delete_resource, in_cluster
 from contract.messages.leftovers import (
     DAEMON_SETS,
     NAMESPACE_PATH,
@@ -34,9 +33,6 @@ from infra.faults import Fault
 from infra.interrupted import is_own
 from infra.preflight.finding import Finding, Place
 from infra.settings import Settings
-
-_NAMESPACE_KEPT = re.compile(r"failed to delete release: ([a-z0-9.-]+)")
-"""How Helm ends where the API server refuses to delete an object (pkg/action/uninstall.go)."""
 
 
 def own_leftovers(
@@ -197,15 +193,15 @@ def _extension(survey: Survey, cluster: Place, deployed: Container[str]) -> Iter
         )
     elif found.provisioning_state == "Failed" and Own.EXTENSION in deployed:
         said = f": {found.message}" if found.message else ""
-        kept = _NAMESPACE_KEPT.search(found.message)
-        helps = (
-            _back_again(found.id, cluster.id, kept[1])
-            if kept
-            else "docs/users/operating.md says what helps."
+        why = (
+            f" Its chart carries the namespace {NAMESPACE}, which stays as long as Pyroscope is in "
+            "it: nothing is lost."
+            if found.not_removed
+            else ""
         )
         yield (
             f"The extension {found.name} of cluster {cluster.name} is Failed, and the agent may "
-            f"not run{said}. {helps}"
+            f"not run{said}.{why} docs/users/operating.md says what helps."
         )
     elif survey.inside.agent_by_hand and Own.EXTENSION not in deployed:
         yield Fault(
@@ -215,22 +211,6 @@ def _extension(survey: Survey, cluster: Place, deployed: Container[str]) -> Iter
             fix="remove it with the program that installed it (kubectl gadget undeploy), or: "
             + in_cluster(cluster.id, "kubectl", "delete", "namespace", NAMESPACE),
         )
-
-
-def _back_again(extension_id: str, cluster_id: str, release: str) -> str:
-    """How an extension is made again whose chart carries the namespace of Pyroscope."""
-    url = f"{extension_id}?api-version={EXTENSION_API}&forceDelete=true"
-    forget = line("az", "rest", "--method", "delete", "--url", url)
-    record = in_cluster(
-        cluster_id,
-        *("kubectl", "delete", "secret", "--namespace", NAMESPACE),
-        *("--selector", f"owner=helm,name={release}"),
-    )
-    return (
-        "Its chart carries the namespace, which stays as long as Pyroscope is in it: nothing is "
-        f"lost. To have the extension again, let Azure and Helm forget it: {forget}; {record}; "
-        "then `pulumi up --refresh`, and once more where Helm then names another release."
-    )
 
 
 def _namespace(

@@ -31,13 +31,14 @@ def check_tokens(survey: Survey, request: SurveyRequest) -> Iterator[Finding]:
         return
     detail = looked_up.get(refused, "")
     match = _TENANT.search(detail)
+    which = "" if match else " (TENANT is its id or domain, which the subscription's owner knows)"
     yield Fault(
         path=f"subscription {subscription}",
         rule="Azure must accept the token of this machine; it does not",
         why=f"nothing could be looked up.{_said(detail)}",
         fix="sign in to the tenant of the subscription: "
-        f"{line('az', 'login', '--tenant', match[1] if match else 'TENANT')}, or set ARM_TENANT_ID "
-        "to it",
+        f"{line('az', 'login', '--tenant', match[1] if match else 'TENANT')}{which}, or set "
+        "ARM_TENANT_ID to it",
     )
 
 

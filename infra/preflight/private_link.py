@@ -179,7 +179,7 @@ def _check_name(settings: Settings, survey: Survey, request: SurveyRequest) -> I
             rule=f"its name must be free; it is {other}",
             why="the AKS cloud controller would not make a second one of that name, so Grafana "
             "would not reach this stack's profiles.",
-            fix="choose another name: gpuobs:pyroscope: { privateLink: { name: NAME } }"
+            fix="choose another name for it: gpuobs:pyroscope: { privateLink: { name: NAME } }"
             + (", or another resourceGroup" if link.resource_group else ""),
         )
 
@@ -219,7 +219,7 @@ def check_private_link(
             why="the private link would be made there, and Azure refuses to approve its connection "
             "even to an Owner.",
             fix="put the link into a group of your own (gpuobs:pyroscope.privateLink: "
-            f"{{ resourceGroup: GROUP }}; the stack gives the cluster's identity "
+            "{ resourceGroup: GROUP } with its name; the stack gives the cluster's identity "
             f"{Role.NETWORK_CONTRIBUTOR.role_name} there, where you may assign roles), or write "
             "the subscription of Grafana's endpoint, which the pending connection shows, into "
             "gpuobs:pyroscope.privateLink.autoApproval",
@@ -243,5 +243,5 @@ def check_private_link(
         yield place.fault(
             rule=rule,
             why="Grafana's connection would stay pending and no profile could be read.",
-            fix=assign + ELIGIBLE,
+            fix=assign + caller.note + ELIGIBLE,
         )

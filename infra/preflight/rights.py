@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterator
 
+from contract.azure import name_of
 from contract.lines import assign_role
 from contract.messages.survey import Presence, RightFacts, Survey, SurveyRequest
 from infra.deployed import EVERYTHING
@@ -67,10 +68,10 @@ def _missing(
     if right.optional or all(own in deployed for own in right.makes):
         return f"{facts.scope}: {rule}. It is for {_purpose(right)}: {assign}"
     return Fault(
-        path=f"{facts.scope.rsplit('/', 1)[-1]} ({right.on.value})",
+        path=f"{name_of(facts.scope)} ({right.on.value})",
         rule=rule,
         why=f"it is for {_purpose(right)}, and Azure would refuse that in the middle of `up`.",
-        fix=assign + ELIGIBLE,
+        fix=assign + caller.note + ELIGIBLE,
     )
 
 

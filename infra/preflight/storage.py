@@ -62,7 +62,8 @@ def _anothers(place: Place, found: StorageFacts) -> Finding:
         rule=f"must be this stack's own; there is one of that name, made by {whose}",
         why="profiles of two stacks would mix, and one would delete the other's.",
         fix="write blob: { account: NAME } with another name; to use a container of it as it is, "
-        "blob: { existing: { account: NAME, resourceGroup: GROUP, container: CONTAINER } }",
+        f"blob: {{ existing: {{ account: {place.name}, resourceGroup: {place.resource_group}, "
+        "container: CONTAINER } } with the container's name",
     )
 
 

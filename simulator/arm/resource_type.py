@@ -102,6 +102,9 @@ class ResourceType:
         """The effects of a finished delete, or why it failed; the resource is dropped after it."""
         return None
 
+    def failed_delete(self, resource: Resource, operation: Operation) -> None:
+        """The traces that a failed delete leaves."""
+
     def remove_all_below(self, resource: Resource) -> ArmError | None:
         """Delete everything below a resource, dependents first; a refusal, if anything stays."""
         while True:
@@ -404,5 +407,6 @@ class ResourceType:
             operation.error = fault.body()
         if operation.error:
             resource.properties["provisioningState"] = "Failed"
+            self.failed_delete(resource, operation)
         else:
             self.world.drop(resource.id)

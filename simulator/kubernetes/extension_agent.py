@@ -11,8 +11,8 @@ extension: AML-Kubernetes 162). The world's setting ``extensionChart`` says both
 
 from typing import Final
 
-from simulator.kubernetes import admission, state
-from simulator.values import JsonObject, as_object, as_text, bury, dig, text_map
+from simulator.kubernetes import admission, helm_records, state
+from simulator.values import JsonObject, as_integer, as_object, as_text, bury, dig, text_map
 from simulator.world import ClusterState, Resource, World
 
 NAMESPACE: Final = "gadget"
@@ -71,6 +71,9 @@ def install(world: World, extension: Resource) -> str:
             f"is forbidden: unable to create new content in namespace {namespace} because it is "
             "being terminated"
         )
+    before = _newest_record(objects, namespace, release)
+    if before is not None and before.get("status") != "deployed":
+        return "cannot re-use a name that is still in use"
     present = state.find(objects, "DaemonSet", namespace, DAEMON_SET)
     if present is not None and _owner(present) != release:
         return (
@@ -109,7 +112,24 @@ def install(world: World, extension: Resource) -> str:
     state.add(objects, daemon_set)
     if monitored:
         state.add(objects, _pod_monitor(release, namespace))
+    _record(objects, namespace, release, before)
     return ""
+
+
+def _newest_record(objects: ClusterState, namespace: str, release: str) -> JsonObject | None:
+    """What Helm keeps of the newest revision; None where it knows no release of that name."""
+    return helm_records.newest(objects, {"name": release, "namespace": namespace})
+
+
+def _record(objects: ClusterState, namespace: str, release: str, before: JsonObject | None) -> None:
+    """Keep a record of a new revision, as Helm does; on a real API server there is none to play."""
+    if objects.server_url:
+        return
+    revision = as_integer(before.get("revision")) + 1 if before is not None else 1
+    new: JsonObject = {"name": release, "namespace": namespace, "revision": revision}
+    new |= {"chart": "gadget", "status": "deployed"}
+    helm_records.begin(objects, new)
+    helm_records.settle(objects, new)
 
 
 def _take_namespace(objects: ClusterState, namespace: str, release: str) -> str:
@@ -168,10 +188,14 @@ def uninstall(world: World, extension: Resource) -> str:
     held = state.find(objects, "Namespace", "", namespace)
     if extension.hidden.get(HAS_NAMESPACE) is True and held is not None:
         if admission.denial(objects, namespace) is not None:
+            kept = _newest_record(objects, namespace, release)
+            if kept is not None:
+                helm_records.settle(objects, {**kept, "status": "uninstalling"})
             # Helm logs why, and says no more than this.
             return f"failed to delete release: {release}"
         state.metadata(held).setdefault("deletionTimestamp", state.now())
         held["status"] = {"phase": "Terminating"}
+    helm_records.remove(objects, {"name": release, "namespace": namespace})
     return ""
 
 

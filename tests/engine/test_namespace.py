@@ -13,7 +13,7 @@ import pytest
 from simulator import home as homes
 from simulator.demo import differences, stable
 from simulator.session import Options
-from simulator.values import JsonObject, as_list, as_object, dig
+from simulator.values import JsonObject, as_list, as_object, as_text, dig
 from tests.engine.changes import touched
 from tests.engine.portal import portal_of
 from tests.engine.simulation import Outcome, Simulation
@@ -41,7 +41,7 @@ class Life:
     """The second one, where Helm's release has another name."""
     up: Outcome
     quiet: Outcome
-    """The next but one."""
+    """The next one."""
     with_pyroscope: object
     """What the cluster holds then."""
     status: int
@@ -50,15 +50,20 @@ class Life:
     removed_by_hand: str
     """State of the extension after somebody deleted it; empty: it is gone."""
     after_removal: object
+    foreseen: Outcome
+    """A preview after that."""
     again: Outcome
-    """``up --refresh`` after that."""
+    """``up`` after that; where the extension is gone from Azure, ``up --refresh``."""
     after_again: object
-    healed: Outcome
-    """``up --refresh`` after what the warning says."""
-    after_healed: object
+    still: Outcome
+    """``up`` once more."""
     renamed: Outcome
     """``up`` with another name of the extension, which makes it again."""
+    renamed_again: Outcome
+    """``up`` once more."""
     after_renamed: object
+    state: str
+    """Of the extension, in the end."""
     destroy: Outcome
     changed: list[str]
     """What differs in Azure from what was there before the first ``up``."""
@@ -96,7 +101,6 @@ def live(sim: Simulation, chart: JsonObject) -> Life:
     failed = sim.up(check=False)
     refused = sim.up(check=False) if chart.get("release") else None
     up = sim.up()
-    sim.up()
     quiet = sim.up()
     with_pyroscope = inside(sim)
     with portal_of(sim) as azure:
@@ -106,17 +110,18 @@ def live(sim: Simulation, chart: JsonObject) -> Life:
         found = azure.call("GET", EXTENSION)
         state = azure.settled(EXTENSION) if found.status_code == 200 else {}
     after_removal = inside(sim)
-    again = sim.up("dev", "--refresh", check=False)
+    refresh = [] if state else ["--refresh"]
+    foreseen = sim.preview("dev", *refresh)
+    again = sim.up("dev", *refresh, check=False)
     after_again = inside(sim)
-    with portal_of(sim) as azure:
-        azure.call("DELETE", EXTENSION, forceDelete="true")
-    healed = sim.up("dev", "--refresh", check=False)
-    if not healed.ok and chart.get("release"):
-        healed = sim.up(check=False)  # the name is learnt anew, as at the first time
-    after_healed = inside(sim)
+    still = sim.up()
     sim.stack_file("dev", {"inspektorGadget.name": "another"})
     renamed = sim.up(check=False)
+    renamed_again = sim.up(check=False)
     after_renamed = inside(sim)
+    with portal_of(sim) as azure:
+        (extension,) = azure.kind("extensions")
+        ended = as_text(dig(azure.get(extension), "properties", "provisioningState"))
     destroy = sim.destroy(check=False)
     with portal_of(sim) as azure:
         path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
@@ -131,12 +136,14 @@ def live(sim: Simulation, chart: JsonObject) -> Life:
         said=answer.text,
         removed_by_hand=str(dig(state, "properties", "provisioningState") or ""),
         after_removal=after_removal,
+        foreseen=foreseen,
         again=again,
         after_again=after_again,
-        healed=healed,
-        after_healed=after_healed,
+        still=still,
         renamed=renamed,
+        renamed_again=renamed_again,
         after_renamed=after_renamed,
+        state=ended,
         destroy=destroy,
         changed=differences(before, stable(sim.inspect())),
         policies=len(as_list(policies)),
@@ -180,24 +187,45 @@ def test_removing_the_extension_by_hand_leaves_pyroscope_and_its_link(
     assert life.removed_by_hand == ("Failed" if world in CARRIED else "")
 
 
-def test_making_the_extension_again_leaves_pyroscope_and_its_link(life: Life, world: str) -> None:
+def test_an_extension_that_nobody_can_remove_is_said_and_what_up_does_about_it(
+    life: Life, world: str
+) -> None:
+    said = [one for one in life.foreseen.diagnostics if "inspektor-gadget" in one]
+    about = [one for one in said if "Failed" in one or "forget" in one]
+    assert len(about) == (2 if world in CARRIED else 0), said
+    if world in CARRIED:
+        assert "Its chart carries the namespace gadget" in about[0]
+        release = CHARTS[world].get("release", "inspektor-gadget")
+        assert (
+            f"lets Azure forget the extension inspektor-gadget, and Helm its release {release}"
+            in (about[1])
+        )
+
+
+def test_the_next_up_alone_brings_the_extension_back(life: Life, world: str) -> None:
+    """Where the chart has no namespace the extension is gone, which only a refresh sees."""
+    assert life.again.ok, life.again.output
+    expected = {"inspektor-gadget-extension": "create"}
+    if world in CARRIED:
+        expected = {
+            "inspektor-gadget-extension": "replace",
+            "inspektor-gadget-extension-recovery": "create",
+        }
+    assert touched(life.again) == touched(life.foreseen) == expected
+    assert touched(life.still) == {}
+
+
+def test_an_extension_of_another_name_is_made_at_the_latest_by_the_next_up(
+    life: Life, world: str
+) -> None:
+    assert life.renamed.ok == (world not in CARRIED), life.renamed.output
+    assert life.renamed_again.ok, life.renamed_again.output
+    assert life.state == "Succeeded"
+
+
+def test_making_the_extension_again_leaves_pyroscope_and_its_link(life: Life) -> None:
     assert life.after_again == life.with_pyroscope
     assert life.after_renamed == life.with_pyroscope
-    assert life.renamed.ok == (world not in CARRIED), life.renamed.output
-
-
-def test_an_extension_that_has_failed_is_said_until_it_is_whole(life: Life, world: str) -> None:
-    said = [one for one in life.again.diagnostics if "inspektor-gadget" in one and "Failed" in one]
-    assert bool(said) == (world in CARRIED)
-    release = CHARTS[world].get("release", "inspektor-gadget")
-    for one in said:
-        assert f"az rest --method delete --url '{EXTENSION}?" in one
-        assert f"--selector owner=helm,name={release}'" in one
-
-
-def test_what_is_said_then_brings_the_extension_back(life: Life) -> None:
-    assert life.healed.ok, life.healed.output
-    assert life.after_healed == life.with_pyroscope
 
 
 def test_destroy_leaves_nothing_behind_not_even_the_protection(life: Life) -> None:

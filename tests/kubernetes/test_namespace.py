@@ -13,8 +13,10 @@ import pytest
 
 from simulator.values import JsonObject, as_object, dig
 from tests.engine.changes import touched
+from tests.engine.portal import portal_of
 from tests.engine.simulation import Outcome, Simulation
 from tests.kubernetes.cluster import GADGET, SERVICE, Cluster
+from tests.simulator.azure import EXTENSION
 
 pytestmark = [pytest.mark.engine, pytest.mark.kubernetes]
 
@@ -41,6 +43,23 @@ CHART = {
     ),
 }
 MARKED, OTHER = "inspektor-gadget", "another"
+AGAIN = "again"
+"""A stack that installs the release anew, as Azure does with an extension that is new to it."""
+NOT_REMOVED: JsonObject = {
+    "service": "arm",
+    "method": "DELETE",
+    "path": ".*/extensions/inspektor-gadget",
+    "then": {
+        "operation": {
+            "status": "Failed",
+            "error": {
+                "code": "ExtensionOperationFailed",
+                "message": f"Helm uninstallation failed : failed to delete release: {MARKED}",
+            },
+        }
+    },
+}
+"""Azure's extension, after Helm was not let delete the namespace of its release."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +76,14 @@ class Life:
     """What the API server says to deleting the namespace by hand."""
     kept: bool
     """Whether namespace and Service are there after all that."""
+    blocked: Outcome
+    """The install of the release once more, with what Helm has kept of it."""
+    recovered: Outcome
+    """``up`` of the stack, to which Azure says what Helm said of the extension."""
+    again: Outcome
+    """The install of the release after that."""
+    served: bool
+    """Whether namespace and Service are the ones that were there at the beginning."""
     destroyed: Outcome
     left: object
 
@@ -65,6 +92,7 @@ class Life:
 def life(real: Simulation, cluster: Cluster, program_folder: Path) -> Life:
     real.up()
     metadata = as_object(cluster.get(GADGET)["metadata"])
+    served = uids(cluster)
     quiet = real.up("dev", "--refresh")
     helm = extension(real, cluster, program_folder)
     other = helm.up(OTHER, check=False)
@@ -75,14 +103,40 @@ def life(real: Simulation, cluster: Cluster, program_folder: Path) -> Life:
         "deletionTimestamp" not in as_object(cluster.get(path)["metadata"])
         for path in (GADGET, SERVICE)
     )
+    blocked = helm.up(AGAIN, check=False)
+    with portal_of(real) as azure:
+        real.faults(NOT_REMOVED)
+        azure.call("DELETE", EXTENSION)
+        azure.settled(EXTENSION)
+        real.faults()
+    recovered = real.up(check=False)
+    again = helm.up(AGAIN, check=False)
+    same = uids(cluster) == served
     destroyed = real.destroy("dev", check=False)
     return Life(
-        metadata, quiet, other, installed, removed, deleted, kept, destroyed, cluster.find(GADGET)
+        metadata=metadata,
+        quiet=quiet,
+        other=other,
+        installed=installed,
+        removed=removed,
+        deleted=deleted,
+        kept=kept,
+        blocked=blocked,
+        recovered=recovered,
+        again=again,
+        served=same,
+        destroyed=destroyed,
+        left=cluster.find(GADGET),
     )
 
 
+def uids(cluster: Cluster) -> list[object]:
+    """Of the namespace and of Pyroscope's Service."""
+    return [as_object(cluster.get(path)["metadata"])["uid"] for path in (GADGET, SERVICE)]
+
+
 def extension(real: Simulation, cluster: Cluster, folder: Path) -> Simulation:
-    """Stacks of a program that installs a chart with the namespace in it, a release each."""
+    """Stacks of a program that installs a chart with the namespace in it."""
     for name, text in CHART.items():
         file = folder / "chart" / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -100,8 +154,8 @@ def extension(real: Simulation, cluster: Cluster, folder: Path) -> Simulation:
         "current-context": "aks-dev",
     }
     stacks = {
-        release: {"example:kubeconfig": json.dumps(kubeconfig), "example:release": release}
-        for release in (MARKED, OTHER)
+        name: {"example:kubeconfig": json.dumps(kubeconfig), "example:release": release}
+        for name, release in ((MARKED, MARKED), (OTHER, OTHER), (AGAIN, MARKED))
     }
     return real.of_program(folder, PROGRAM, stacks=stacks)
 
@@ -133,6 +187,20 @@ def test_removing_the_release_keeps_the_namespace_and_pyroscope(life: Life) -> N
     assert "gadget holds pyroscope" in str(body["message"])
     assert "ValidatingAdmissionPolicy 'gpuobs-keep-gadget'" in str(body["message"])
     assert life.kept
+
+
+def test_up_lets_helm_forget_what_it_could_not_remove_and_the_extension_is_installed_again(
+    life: Life,
+) -> None:
+    assert not life.blocked.ok
+    assert "cannot re-use a name that is still in use" in life.blocked.output
+    assert life.recovered.ok, life.recovered.output
+    assert touched(life.recovered) == {
+        "inspektor-gadget-extension": "replace",
+        "inspektor-gadget-extension-recovery": "create",
+    }
+    assert life.again.ok, life.again.output
+    assert life.served
 
 
 def test_destroy_takes_everything_away(life: Life) -> None:

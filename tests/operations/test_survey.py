@@ -753,27 +753,9 @@ WRITE = "Microsoft.Network/virtualNetworks/subnets/write"
 
 
 def in_a_network_of_ones_own(azure: Azure) -> str:
-    """Put a pool of the cluster's into a subnet; the cluster's identity."""
-    azure.arm(
-        "PUT",
-        SUBNET_ID.rpartition("/subnets/")[0],
-        "2024-05-01",
-        {
-            "location": "westeurope",
-            "properties": {
-                "addressSpace": {"addressPrefixes": ["10.0.0.0/8"]},
-                "subnets": [{"name": "nodes", "properties": {"addressPrefix": "10.1.0.0/16"}}],
-            },
-        },
-    )
-    pool = {
-        "count": 1,
-        "vmSize": "Standard_D4s_v5",
-        "mode": "User",
-        "vnetSubnetID": SUBNET_ID,
-    }
-    azure.arm("PUT", f"{CLUSTER_ID}/agentPools/own", "2025-09-01", {"properties": pool})
-    azure.arm("GET", f"{CLUSTER_ID}/agentPools/own", "2025-09-01")
+    """Make the cluster anew in a subnet of its owner's; its identity."""
+    azure.make_network(SUBNET_ID.rpartition("/subnets/")[0], "nodes")
+    azure.move_into(SUBNET_ID, CLUSTER_ID)
     cluster = azure.arm("GET", CLUSTER_ID, "2025-09-01")
     return as_text(as_object(cluster["identity"])["principalId"])
 

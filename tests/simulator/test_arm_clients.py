@@ -1,6 +1,7 @@
 """What clients that nobody here wrote ask of ARM, above all the Azure CLI; and the refusals."""
 
 import json
+import uuid
 from typing import Final
 
 import pytest
@@ -387,25 +388,59 @@ def test_a_read_only_lock_refuses_every_write_and_every_action(azure: Azure) -> 
 
 
 def test_a_subnet_of_a_network_is_a_resource_that_its_network_lists(azure: Azure) -> None:
-    azure.put(
-        NETWORK,
-        {
-            "location": "westeurope",
-            "properties": {
-                "addressSpace": {"addressPrefixes": ["10.0.0.0/8"]},
-                "subnets": [{"name": "nodes", "properties": {"addressPrefix": "10.1.0.0/16"}}],
-            },
-        },
-    )
+    azure.make_network(NETWORK, "nodes")
     subnet = f"{NETWORK}/subnets/nodes"
     shown = as_object(azure.get(subnet)["properties"])
     assert shown["privateLinkServiceNetworkPolicies"] == "Enabled"
     listed = as_objects(dig(azure.get(NETWORK), "properties", "subnets"))
     assert [item["id"] for item in listed] == [subnet]
-    azure.add_pool(vnetSubnetID=subnet)
+    azure.move_into(subnet, CLUSTER)
     answer = azure.call("DELETE", subnet)
     document = azure.follow(answer.headers["Azure-AsyncOperation"])
     assert dig(document, "error", "code") == "InUseSubnetCannotBeDeleted"
+
+
+def test_the_pools_of_a_cluster_are_in_one_network_and_the_caller_may_join_the_subnet(
+    azure: Azure,
+) -> None:
+    """AKS' own words where it manages the network (azure-docs 116169)."""
+    azure.make_network(NETWORK, "nodes", "gpus")
+    other = f"{NETWORK}-2"
+    azure.make_network(other, "gpus")
+
+    def refusal(subnet: str) -> tuple[int, str, str]:
+        pool = {"count": 1, "vmSize": "Standard_D4s_v5", "vnetSubnetID": subnet}
+        answer = azure.call("PUT", POOL, {"properties": pool})
+        document = as_object(answer.json())
+        said = as_object(document.get("error") or document)
+        return answer.status_code, as_text(said.get("code")), as_text(said.get("message"))
+
+    gpus = f"{NETWORK}/subnets/gpus"
+    status, code, said = refusal(gpus)
+    assert (status, code) == (400, "InvalidParameter")
+    assert said == (
+        "Cannot use a custom subnet because agent pool system is using a managed subnet. Please "
+        "omit the vnetSubnetID parameter from the request."
+    )
+    azure.move_into(f"{NETWORK}/subnets/nodes", CLUSTER)
+    assert "does not match" in refusal(f"{other}/subnets/gpus")[2]
+    assert "could not be found" in refusal(f"{NETWORK}/subnets/none")[2]
+    nobody = str(uuid.uuid4())
+    azure.settings(principals=[{"id": nobody}])
+    scope = f"{CLUSTER}/providers/Microsoft.Authorization/roleAssignments/{uuid.uuid4()}"
+    definitions = f"{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
+    role = {
+        "roleDefinitionId": f"{definitions}/{roles.CONTRIBUTOR}",
+        "principalId": nobody,
+        "principalType": "ServicePrincipal",
+    }
+    azure.put(scope, {"properties": role})
+    azure.settings(caller=nobody)
+    status, code, said = refusal(gpus)
+    assert (status, code) == (403, "LinkedAuthorizationFailed")
+    assert "'Microsoft.Network/virtualNetworks/subnets/join/action'" in said
+    azure.settings(caller=CALLER_ID)
+    assert refusal(gpus)[0] == 201
 
 
 def test_a_name_that_somebody_else_in_the_world_has_is_not_available(azure: Azure) -> None:

@@ -138,6 +138,8 @@ class Azure:
         self.closed = False
         self.deployed: list[str] = []
         """URNs in the stack's state."""
+        self.outputs: dict[str, dict[str, object]] = {}
+        """Outputs there, by the resource's name."""
 
     def resource(self, kind: str, name: str, inputs: Mapping[str, Any]) -> dict[str, object]:
         """The outputs of a resource; the type's last part decides."""
@@ -172,6 +174,10 @@ class Azure:
             case _:
                 return {}
 
+    def _stored(self, urn: str) -> dict[str, object]:
+        found = self.outputs.get(urn.rpartition("::")[2])
+        return {"outputs": found} if found else {}
+
     def call(self, token: str, arguments: Mapping[str, Any]) -> dict[str, object]:
         """The result of a function."""
         match token.rpartition(":")[2]:
@@ -183,7 +189,7 @@ class Azure:
                     "tenantId": "t",
                 }
             case "readStackResourceOutputs":
-                return {"outputs": {urn: {} for urn in self.deployed}}
+                return {"outputs": {urn: self._stored(urn) for urn in self.deployed}}
             case "getAgentPool":
                 return {"count": NODES}
             case "listManagedClusterUserCredentials" | "listManagedClusterAdminCredentials":

@@ -17,10 +17,29 @@ SAID = {
     ),
     "machines": ("Code='SkuNotAvailable' Message='The requested VM size ...'", "gpuPool.zones"),
     "a policy": ("Code='RequestDisallowedByPolicy' Message='Resource ...'", "gpuobs:azure.tags"),
-    "a lock": ("Code='ScopeLocked' Message='...'", "az lock list --resource-group GROUP"),
+    "a lock": (
+        "Code='ScopeLocked' Message='The scope '/subscriptions/1/resourceGroups/rg/providers/x' "
+        "cannot perform write operation because following scope(s) are locked: '/subscriptions/1/"
+        "resourceGroups/rg-dev'. Please remove the lock and try again.'",
+        "az lock list --resource-group rg-dev --subscription 1 --output table",
+    ),
+    "a lock of a subscription": (
+        "ScopeLocked: ... following scope(s) are locked: '/subscriptions/1,/subscriptions/2'.",
+        "az lock list --subscription 1 --output table",
+    ),
+    "a lock of something that is not said": ("Code='ScopeLocked'", "az lock list --output table"),
     "a registration": (
-        "Code='MissingSubscriptionRegistration' Message='...'",
-        "az provider register --namespace NAMESPACE --wait",
+        "Code='MissingSubscriptionRegistration' Message='The subscription is not registered to use "
+        "namespace 'Microsoft.Dashboard'. See https://aka.ms/rps-not-found ...'",
+        "az provider register --namespace Microsoft.Dashboard --wait",
+    ),
+    "a registration of something that is not said": (
+        "Code='MissingSubscriptionRegistration'",
+        "Register the resource provider that is named above",
+    ),
+    "an extension that carries the namespace": (
+        "Code='ExtensionOperationFailed' Message='... failed to delete release: inspektor-gadget'",
+        "Run `pulumi up` again",
     ),
     "a role in the cluster": (
         'namespaces is forbidden: User "x" cannot create resource "namespaces" in API group ""',

@@ -53,6 +53,8 @@ PROVED = {
 NEVER_CHANGED = {
     "components/grafana_dashboard.py: triggers[2]": "a refresh does not read a command, and only "
     "another of the triggers runs it",
+    "components/extension_recovery.py: stdin": "a refresh does not read a command, and it runs for "
+    "another extension only",
     "components/release_recovery.py: stdin": "a refresh does not read a command, and it runs for "
     "other records only",
     "components/release_repair.py: stdin": "a refresh does not read a command, and it runs for "

@@ -9,13 +9,19 @@ from contract.azure import cluster_id
 from contract.json import Document
 from contract.messages.namespace import KeptNamespace, NamespaceRequest
 from contract.messages.release import DriftedObject
-from contract.messages.survey import InsideFacts, Presence, ReleaseRecord, Survey
+from contract.messages.survey import (
+    InsideFacts,
+    InstalledExtension,
+    Presence,
+    ReleaseRecord,
+    Survey,
+)
 from contract.microservices import ServerMode
 from infra.deployed import EVERYTHING, Deployed, Own
 from infra.disk import planned_disk
-from infra.drift import kept_namespace, said_of_drift
+from infra.drift import extension_release, kept_namespace, said_of_drift
 from infra.faults import ConfigurationError
-from infra.interrupted import records_in_the_way
+from infra.interrupted import extension_in_the_way, records_in_the_way
 from infra.names import names_for
 from infra.preflight import survey_request
 from infra.settings import Blob, Disk, PyroscopeSettings, StorageSettings
@@ -209,6 +215,105 @@ def test_afterwards_it_stays_as_it_is_and_a_stack_that_never_was_cut_off_has_non
     assert later.ignore_changes == {"stdin"}
     others = run(sections("dev"), of(GUARD, RELEASE)).resources
     assert RECOVERY not in {one.name for one in others}
+
+
+# --- an extension that neither Helm nor Azure can remove ----------------------------------------
+
+EXTENSION = "inspektor-gadget-extension"
+EXTENSION_RECOVERY = "inspektor-gadget-extension-recovery"
+STUCK = InstalledExtension(
+    presence=Presence.FOUND,
+    id=f"{CLUSTER}/providers/Microsoft.KubernetesConfiguration/extensions/inspektor-gadget",
+    name="inspektor-gadget",
+    provisioning_state="Failed",
+    message="failed to delete release: azure-gadget",
+    helm_release="azure-gadget",
+    not_removed="1",
+)
+
+
+@pytest.mark.parametrize(
+    ("own", "found", "is_recovered"),
+    [
+        ({"name": "inspektor-gadget"}, STUCK, True),
+        ({"name": "Inspektor-Gadget"}, STUCK, True),
+        ({"name": "inspektor-gadget"}, STUCK.model_copy(update={"not_removed": ""}), False),
+        ({"name": "another"}, STUCK, False),
+        ({}, STUCK, False),
+    ],
+)
+def test_only_this_stacks_own_extension_is_forgotten_and_only_where_helm_may_not_remove_it(
+    own: dict[str, str], found: InstalledExtension, *, is_recovered: bool
+) -> None:
+    deployed = Deployed({EXTENSION: Document(own)} if own else None)
+    left = extension_in_the_way(Survey(installed=found), deployed)
+    assert (left is not None) is is_recovered
+
+
+def recovering(*more: str, stuck: bool = True) -> answers.Azure:
+    azure = answers.Azure(answers.EXISTING.model_copy(update={"installed": STUCK} if stuck else {}))
+    azure.outputs = {EXTENSION: {"name": "inspektor-gadget"}}
+    azure.deployed = [f"urn:pulumi:dev::gpuobs::x::{name}" for name in (EXTENSION, *more)]
+    return azure
+
+
+def test_one_that_is_forgotten_is_made_again_after_it_and_the_namespace_is_its_releases(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    recorded = run(sections("dev"), recovering())
+    assert "Its chart carries the namespace gadget" in caplog.text
+    assert "forget the extension inspektor-gadget, and Helm its release azure-gadget" in caplog.text
+    recovery = recorded.named(EXTENSION_RECOVERY)
+    assert recovery.inputs["create"] == "sh operations/run recover-extension"
+    assert json.loads(recovery.inputs["stdin"]) == {
+        "clusterId": CLUSTER,
+        "admin": False,
+        "namespace": "gadget",
+        "extensionId": STUCK.id,
+        "release": "azure-gadget",
+        "seen": "1",
+    }
+    assert recovery.ignore_changes == set()
+    extension = recorded.named(EXTENSION)
+    assert EXTENSION_RECOVERY in extension.depends_on
+    kept = recorded.named("inspektor-gadget-namespace-protection")
+    assert json.loads(kept.inputs["stdin"])["release"] == "azure-gadget"
+
+
+def test_what_makes_an_extension_another_one_changes_with_its_recovery_alone() -> None:
+    never = run(sections("dev"), recovering(stuck=False)).named(EXTENSION).replacement_trigger
+    assert never
+    during = run(sections("dev"), recovering()).named(EXTENSION).replacement_trigger
+    later = run(sections("dev"), recovering(EXTENSION_RECOVERY, stuck=False))
+    assert later.named(EXTENSION_RECOVERY).ignore_changes == {"stdin"}
+    assert during == later.named(EXTENSION).replacement_trigger != never
+
+
+@pytest.mark.parametrize(
+    ("said", "marked_for", "release"),
+    [
+        ("", "inspektor-gadget", ""),
+        ("", "azure-gadget", "azure-gadget"),
+        ("", None, ""),
+        ("azure-gadget", "inspektor-gadget", "azure-gadget"),
+        # It could not be removed, and is named like the extension: so is the next one.
+        ("inspektor-gadget", "inspektor-gadget", ""),
+    ],
+)
+def test_a_release_of_a_name_of_its_own_is_learnt_once_and_stays_known(
+    said: str, marked_for: str | None, release: str
+) -> None:
+    kept = NamespaceRequest(
+        cluster_id=CLUSTER, namespace="gadget", service="pyroscope", release=marked_for
+    )
+    done = KeptNamespace(namespace="gadget", protected=True)
+    command = Document({"stdin": kept.to_json(), "stdout": done.to_json()})
+    own = {
+        Own.NAMESPACE_PROTECTION.value: command,
+        EXTENSION: Document({"name": "inspektor-gadget"}),
+    }
+    installed = STUCK.model_copy(update={"helm_release": said})
+    assert extension_release(installed, Deployed(own)) == release
 
 
 # --- what was changed by hand of the release's objects ------------------------------------------

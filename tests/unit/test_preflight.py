@@ -729,6 +729,34 @@ def test_a_subnet_that_is_not_there_is_refused_with_the_line_that_lists_them() -
     ) in text
 
 
+GPU_SUBNET = f"{SUBNET_ID.rpartition('/')[0]}/gpus"
+
+
+@pytest.mark.parametrize(
+    ("subnets", "wanted", "said"),
+    [
+        (("",), GPU_SUBNET, "aks-dev is in AKS' own"),
+        ((SUBNET_ID,), GPU_SUBNET, ""),
+        ((SUBNET_ID.upper(),), GPU_SUBNET, ""),
+        ((SUBNET_ID,), GPU_SUBNET.replace("/net/", "/net-2/"), "a subnet of virtual network net,"),
+        ((), GPU_SUBNET, ""),
+    ],
+)
+def test_a_pools_subnet_is_of_the_network_that_the_clusters_other_pools_are_in(
+    subnets: tuple[str, ...], wanted: str, said: str
+) -> None:
+    own = PoolFacts(name="gpu", subnet_id="/somewhere/else")
+    others = tuple(
+        PoolFacts(name=f"pool{number}", subnet_id=subnet) for number, subnet in enumerate(subnets)
+    )
+    found = faults(with_cluster(pools=(own, *others)), settings(gpuPool={"subnetId": wanted}))
+    about = [text for text in found if text.startswith("gpuobs:gpuPool.subnetId")]
+    assert len(about) == bool(said), found
+    assert said in "".join(about)
+    if "network net" in said:
+        assert f"--vnet-name net --resource-group rg-dev --subscription {SUBSCRIPTION}" in about[0]
+
+
 def test_visibility_of_the_providers_own_subscription_alone_is_refused() -> None:
     for visibility, refused in (
         ([SUBSCRIPTION], True),

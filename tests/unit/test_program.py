@@ -93,9 +93,10 @@ def test_what_others_may_have_made_is_known_by_the_names_that_the_program_gives(
     alerting = dev(lambda config: config.update(alerts={"email": ["oncall@example.com"]}))
     names = {*dev().names, *sandbox().names, *dev().reads, *alerting.names}
     names |= {*dev(_in_blob).names}
-    # After a Helm that was cut off, or a change by hand (test_own_state.py); with a private API
-    # server or a workspace in another region (test_managed_prometheus.py).
-    only_sometimes = {Own.RELEASE_RECOVERY, Own.RELEASE_REPAIR, Own.ACCESS_ENDPOINT}
+    # After a Helm that was cut off or refused, or a change by hand (test_own_state.py); with a
+    # private API server or a workspace in another region (test_managed_prometheus.py).
+    only_sometimes = {Own.EXTENSION_RECOVERY, Own.RELEASE_RECOVERY, Own.RELEASE_REPAIR}
+    only_sometimes |= {Own.ACCESS_ENDPOINT}
     # With a link in a group where the cluster's identity may not make it (test_locked_nodes.py).
     # And in place of a server of the stack's own (test_existing_pyroscope.py).
     only_sometimes |= {Own.LINK_ROLE, Own.ELSEWHERE}

@@ -14,10 +14,11 @@ the autoscaler then follows is not said anywhere; here it does when :func:`autos
 import re
 from typing import Final
 
-from simulator.arm import compute, schema
+from simulator.arm import compute, roles, schema
 from simulator.arm.errors import ArmError, bad_request
 from simulator.arm.resource_type import Call
 from simulator.arm.types.aks import AksType
+from simulator.arm.types.virtual_networks import SUBNETS
 from simulator.values import (
     JsonObject,
     as_integer,
@@ -158,6 +159,42 @@ class AgentPools(AksType):
         if cluster is not None and new.properties.get("enableAutoScaling") is True:
             _check_no_auto_provisioning(cluster)
         check_pool(self.world, new.properties, new.id, location, old.properties if old else None)
+        if old is None and new.properties.get("vnetSubnetID"):
+            self._check_subnet(call, as_text(new.properties.get("vnetSubnetID")))
+
+    def _check_subnet(self, call: Call, subnet: str) -> None:
+        """All pools of a cluster are in its owner's one virtual network, or none is.
+
+        Sources: MicrosoftDocs/azure-docs 116169 (a managed network); acs-engine,
+        ``agentPoolOnlyApi``, ``ErrorVnetNotMatch`` (another one); for the right of whoever asks
+        Microsoft's page on LinkedAuthorizationFailed. A subnet that is not there: in words of ours.
+        """
+        join = f"{SUBNETS}/join/action"
+        if not roles.may(self.world, call.principal, join, subnet):
+            raise ArmError(
+                403,
+                "LinkedAuthorizationFailed",
+                f"The client '{call.principal}' with object id '{call.principal}' has permission "
+                f"to perform action '{TYPE}/write' on scope '{call.id.text}'; however, it does "
+                f"not have permission to perform action '{join}' on the linked scope(s) "
+                f"'{subnet}' or the linked scope(s) are invalid.",
+            )
+        if self.world.get(subnet) is None:
+            raise bad_request(f"The subnet '{subnet}' could not be found.", "InvalidParameter")
+        for pool in self.world.below(call.id.parent):
+            if pool.type != TYPE or pool.key == call.id.text.lower():
+                continue
+            other = as_text(pool.properties.get("vnetSubnetID"))
+            if not other:
+                raise bad_request(
+                    f"Cannot use a custom subnet because agent pool {pool.name} is using a managed "
+                    "subnet. Please omit the vnetSubnetID parameter from the request.",
+                    "InvalidParameter",
+                )
+            if _network_of(other) != _network_of(subnet):
+                raise bad_request(
+                    "Vnet for subnet does not match with other subnet", "InvalidParameter"
+                )
 
     def begin(self, call: Call, new: Resource, old: Resource | None) -> None:
         """Spot's marks are added at once."""
@@ -183,6 +220,10 @@ class AgentPools(AksType):
                 f"There has to be at least one system agent pool; '{resource.name}' is the last.",
                 "InvalidParameter",
             )
+
+
+def _network_of(subnet: str) -> str:
+    return subnet.lower().rpartition("/subnets/")[0]
 
 
 def choose_size(pool: JsonObject, old: Resource | None) -> None:

@@ -147,19 +147,16 @@ class Extensions(ResourceType):
 
     def failed_put(self, resource: Resource, operation: Operation) -> None:
         """The resource stays, with the reason in it."""
-        error = as_object(operation.error)
         if operation.kind == "create":
             resource.hidden["failedInstall"] = True
-        resource.properties["errorInfo"] = {
-            "code": error.get("code"),
-            "message": error.get("message"),
-        }
+        error = _error_info(operation)
+        resource.properties["errorInfo"] = error
         resource.properties["statuses"] = [
             {
                 "code": "InstallationFailed",
                 "displayStatus": "",
                 "level": "Error",
-                "message": error.get("message"),
+                "message": error["message"],
                 "time": timestamp(),
             }
         ]
@@ -206,16 +203,17 @@ class Extensions(ResourceType):
         reason = extension_agent.uninstall(self.world, resource)
         if not reason:
             return None
-        error = ArmError(
+        return ArmError(
             400,
             "ExtensionOperationFailed",
             "The extension operation failed with the following error: Error: [ InnerError: "
             f"[Helm uninstallation failed : {reason}]] occurred while doing the operation : "
             "[Delete] on the config",
         )
-        # The resource stays, with the reason in it.
-        resource.properties["errorInfo"] = {"code": error.code, "message": error.message}
-        return error
+
+    def failed_delete(self, resource: Resource, operation: Operation) -> None:
+        """The resource stays, with the reason in it."""
+        resource.properties["errorInfo"] = _error_info(operation)
 
     def delete(self, call: Call) -> Response:
         """``forceDelete=true`` also takes away one whose uninstallation fails."""
@@ -231,3 +229,8 @@ class Extensions(ResourceType):
         shown = super().wire(resource)
         shown.pop("etag", None)
         return shown
+
+
+def _error_info(operation: Operation) -> JsonObject:
+    error = as_object(operation.error)
+    return {"code": error.get("code"), "message": error.get("message")}

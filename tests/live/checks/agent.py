@@ -54,7 +54,7 @@ def without_agent(world: World) -> Outcome:
     Phase.REMOVED,
     assumption="Deleting the extension leaves the namespace; this stack deletes it last",
     otherwise="gone already counts as deleted; while Pyroscope is in it, a "
-    "ValidatingAdmissionPolicy keeps it",
+    "ValidatingAdmissionPolicy keeps it, and `pulumi up` makes the extension again",
     by_hand="`pulumi destroy`, then `kubectl get namespace gadget`",
 )
 def namespace_stays(world: World) -> Verdict:
