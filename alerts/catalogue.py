@@ -333,8 +333,8 @@ CATALOGUE: Final[tuple[Alert, ...]] = (
         severity=Severity.WARNING,
         about=About.CLUSTER,
         needs=_SERVER,
-        summary=f"Pyroscope {_IN_CLUSTER} crashed or was killed: up to 85 minutes of profiles are "
-        "lost.",
+        summary=f"Pyroscope {_IN_CLUSTER} crashed or was killed: profiles that it had not stored "
+        "yet are lost, of up to 85 minutes, or what `storage.lossWindow` says.",
         runbook=Runbook(
             meaning="Profiles of the running hour are in the server's memory only. Its container "
             "started again in the same pod, so it did not stop gracefully.",

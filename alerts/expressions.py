@@ -229,7 +229,8 @@ def restarted(scope: Scope, _: float) -> str:
     return (
         f"sum by (cluster) (changes({started}[15m])\n"
         f"  and on (cluster, job, instance) {scope.of(_SERVER)}) > 0\n"
-        f"and on (cluster) sum by (cluster) (increase({scope.of(_RECEIVED)}[85m] offset 15m)) > 0"
+        f"and on (cluster) sum by (cluster) (increase({scope.of(_RECEIVED)}"
+        f"[{scope.upload_minutes}m] offset 15m)) > 0"
     )
 
 

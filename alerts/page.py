@@ -44,6 +44,9 @@ command that shows the cause (the first of its section here, filled in), and the
 section here. Every rule is tested on a real
 Prometheus, with series that it is for and with neighbours that look like them.
 
+Ranges that follow from how soon profiles reach Blob are those of a stack without
+`storage.lossWindow` here; a stack's own rules, and with `--stack` the file's, have its own.
+
 Which metrics an alert needs stands beside it; where they are not collected, it stays silent.
 kube-state-metrics is collected by Azure Monitor's add-on; the
 [DCGM exporter](https://github.com/NVIDIA/dcgm-exporter) is the operator's to install, with a

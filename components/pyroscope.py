@@ -19,7 +19,7 @@ from components.private_link_operations import known_with
 from components.pyroscope_disk import grow_claims
 from components.pyroscope_microservices import selector
 from components.pyroscope_release import RELEASE_NAME, PyroscopeArgs, release
-from components.pyroscope_storage import watch_start
+from components.pyroscope_storage import await_end, watch_start
 from components.release_repair import repair
 from contract.agent import PYROSCOPE_PORT
 from contract.microservices import ServerComponent, first_pod, service_name
@@ -54,7 +54,8 @@ class Pyroscope(pulumi.ComponentResource):
                 service,
                 pulumi.ResourceOptions(parent=self, deleted_with=cluster),
             )
-        installed = release(self, name, args, guard, cluster)
+        ended = _end(self, name, args, guard)
+        installed = release(self, name, args, guard, ended, cluster)
         repaired = repair(self, name, args.repair, installed, cluster)
         if (blob := args.keeping.blob) is not None and blob.watch is not None:
             # Beside the release, not after it: Helm's wait ends without a reason.
@@ -87,6 +88,18 @@ class Pyroscope(pulumi.ComponentResource):
                 "privateLinkName": self.private_link_name,
             }
         )
+
+
+def _end(
+    parent: Pyroscope, name: str, args: PyroscopeArgs, guard: pulumi.Resource | None
+) -> list[pulumi.Resource]:
+    """What waits for the server's end, where there is something to write to until then."""
+    blob = args.keeping.blob
+    if blob is None or blob.watch is None:
+        return []
+    chain = [guard] if guard is not None else []
+    opts = pulumi.ResourceOptions(parent=parent)
+    return [await_end(f"{name}-stopped", blob.watch, args.namespace, chain, opts)]
 
 
 def _beside(

@@ -82,9 +82,10 @@ def release(
     name: str,
     args: PyroscopeArgs,
     guard: Command | None,
+    before: Sequence[pulumi.Resource],
     cluster: pulumi.Resource | None,
 ) -> Release:
-    """The release, made once ``guard`` is, and made again when that is."""
+    """The release, made once ``guard`` is, and made again when that is; deleted ``before`` is."""
     values = _values(args)
     return Release(
         f"{name}-release",
@@ -107,7 +108,10 @@ def release(
         atomic=False,
         opts=pulumi.ResourceOptions(
             parent=parent,
-            depends_on=recovery(parent, name, args.recovery, args.namespace, cluster),
+            depends_on=[
+                *recovery(parent, name, args.recovery, args.namespace, cluster),
+                *before,
+            ],
             transformations=adding("release_args", args.release_args),
             # Name and namespace are taken until the old one is gone.
             delete_before_replace=True,
@@ -117,8 +121,8 @@ def release(
             replace_on_changes=[FAILED_BEFORE],
             replacement_trigger=_identity(args),
             # The cluster's deletion takes it along, and works when the API server no longer
-            # answers.
-            deleted_with=cluster,
+            # answers. But it kills the pods: with Blob they write what they hold first.
+            deleted_with=cluster if args.keeping.blob is None else None,
         ),
     )
 

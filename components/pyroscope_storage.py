@@ -6,6 +6,7 @@ holds neither key nor client id (an id there, ``user_assigned_id``, would mean t
 service).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -13,6 +14,7 @@ import pulumi
 from components.operation import operation
 from components.pyroscope_disk import DiskArgs
 from contract.messages.base import Verb
+from contract.messages.server import ServerRequest
 from contract.messages.storage import StorageStartRequest
 
 DATA_DIRECTORY = "/data"
@@ -28,7 +30,7 @@ then the server stops at its start, and Kubernetes waits up to 5 before it start
 
 @dataclass(frozen=True, kw_only=True)
 class WatchArgs:
-    """Where to watch the server sign in."""
+    """Where to watch the server sign in, and end."""
 
     cluster_id: pulumi.Input[str]
     admin: bool
@@ -44,7 +46,7 @@ class BlobArgs:
     client_id: pulumi.Input[str]
     """Of an identity that trusts the release's service account."""
     watch: WatchArgs | None = None
-    """None: nobody explains why the server does not get in."""
+    """None: nobody explains why the server does not get in, nor waits until it has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,35 @@ def watch_start(
         watch.cluster_id, namespace, blob.account_name, blob.container_name, blob.client_id
     )
     operation(name, Verb.AWAIT_PROFILE_STORAGE, known.apply(request), opts=opts)
+
+
+def await_end(
+    name: str,
+    watch: WatchArgs,
+    namespace: pulumi.Input[str],
+    chain: Sequence[pulumi.Resource],
+    opts: pulumi.ResourceOptions,
+) -> pulumi.Resource:
+    """What holds up, once the release is deleted, whatever its pods need to write what they hold.
+
+    The release depends on it, so that it is deleted after that and, as it depends on the ``chain``
+    by a property, before anything is made anew.
+    """
+
+    def request(parts: list[str]) -> str:
+        cluster_id, namespace = parts
+        return ServerRequest(
+            cluster_id=cluster_id, admin=watch.admin, namespace=namespace
+        ).to_json()
+
+    return operation(
+        name,
+        Verb.HOLD_SERVER,
+        pulumi.Output.all(watch.cluster_id, namespace).apply(request),
+        delete=Verb.AWAIT_SERVER_STOPPED,
+        triggers=[one.id for one in chain if isinstance(one, pulumi.CustomResource)],
+        opts=pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(delete_before_replace=True)),
+    )
 
 
 def storage_values(disk: DiskArgs | None, keeping: KeepingArgs) -> dict[str, object]:

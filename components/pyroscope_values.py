@@ -39,15 +39,17 @@ RESOURCES: Final[Mapping[str, object]] = {
 node is not filled by it unasked. Whoever has more series than one cluster's raises them."""
 
 
+GRACE_PERIOD_SECONDS: Final = 600
+"""For a stop, which writes every profile that is still in memory; the chart's 30 cut it off."""
+
+
 def default_values(image_repository: str) -> dict[str, object]:
     """What a stack file may override."""
     return {
         "pyroscope": {
             "image": {"repository": image_repository},
             "extraArgs": {"log.level": "info"},
-            # A graceful stop writes every profile that is still in memory; the chart's 30 s cut it
-            # off.
-            "terminationGracePeriodSeconds": 600,
+            "terminationGracePeriodSeconds": GRACE_PERIOD_SECONDS,
             "securityContext": SECURITY_CONTEXT,
             "structuredConfig": {"analytics": {"reporting_enabled": False}},
         }

@@ -3,6 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
+from contract.outputs import UPLOAD_MINUTES_OUTPUT
 from gpuobs.output import add_output, write
 from gpuobs.statuses import Status
 from gpuobs.verb import Verb, add_stack
@@ -10,13 +11,18 @@ from gpuobs.verb import Verb, add_stack
 if TYPE_CHECKING:
     from alerts import AlertKey
     from alerts.rules import AlertChoice
+    from operations.stack_outputs import StackOutputs
 
 _FORMATS = ("prometheus",)
 _STACK = "dev"
 
 
 def _add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_stack(parser, f"for links and commands; without it, no link, and commands name {_STACK}")
+    add_stack(
+        parser,
+        "for links, commands and how soon profiles reach Blob; without it, no link, commands name "
+        f"{_STACK}, and the usual 85 minutes",
+    )
     parser.add_argument(
         "--format",
         choices=_FORMATS,
@@ -57,24 +63,34 @@ def _run(options: argparse.Namespace) -> Status:
     from alerts import AlertOptions, rules
     from alerts.prometheus import prometheus_file
 
+    stack = _outputs(options.stack)
     made = rules(
         AlertOptions(
             stack=options.stack or _STACK,
             cluster=options.cluster,
             documentation_url=options.documentation_url,
             choices=_choices(options),
+            upload_minutes=_upload_minutes(stack),
         )
     )
-    write(prometheus_file(made, _dashboard(options.stack)), options.output)
+    write(prometheus_file(made, stack and stack.text("dashboardUrl")), options.output)
     return Status.DONE
 
 
-def _dashboard(stack: str) -> str | None:
+def _outputs(stack: str) -> "StackOutputs | None":
     if not stack:
         return None
     from operations import stack_outputs
 
-    return stack_outputs.read(stack).text("dashboardUrl")
+    return stack_outputs.read(stack)
+
+
+def _upload_minutes(stack: "StackOutputs | None") -> int:
+    """How old a profile is, at most, when it reaches the bucket; a stack says what is not usual."""
+    from alerts.expressions import LATEST_UPLOAD_MINUTES
+
+    said = stack.document.integer(UPLOAD_MINUTES_OUTPUT) if stack is not None else None
+    return said or LATEST_UPLOAD_MINUTES
 
 
 def _choices(options: argparse.Namespace) -> "dict[AlertKey, AlertChoice]":

@@ -5,6 +5,8 @@ Reads top to bottom like the procedure it replaces. What a step is given is in
 one is checked by :func:`infra.loading.load_stack`.
 """
 
+from typing import TYPE_CHECKING
+
 import pulumi
 from pulumi_azure_native import resources
 
@@ -23,12 +25,16 @@ from components.pyroscope_elsewhere import PyroscopeElsewhere
 from components.pyroscope_storage import BlobArgs, WatchArgs
 from contract.choices import ClusterCredentials
 from contract.messages.signal import SignalRequest
+from contract.outputs import UPLOAD_MINUTES_OUTPUT
 from infra import arguments, observation
 from infra.faults import Fault
 from infra.lookups import Operations
 from infra.notes import notes
 from infra.preflight import check_contract
 from infra.stack import Stack
+
+if TYPE_CHECKING:
+    from components.profile_storage import ProfileStorage
 
 
 def register(stack: Stack, operations: Operations) -> None:
@@ -140,12 +146,18 @@ def _pyroscope(
             arguments.pyroscope_elsewhere(stack, gadget, existing),
             stack.options(cluster.provider, depends_on=[gadget], deleted_with=cluster.created),
         )
+    storage = _profile_storage(stack, group, cluster)
     return Pyroscope(
         "pyroscope",
-        arguments.pyroscope(stack, gadget, _profile_storage(stack, group, cluster)),
+        arguments.pyroscope(stack, gadget, _blob(stack, cluster, storage)),
         stack.options(
             cluster.provider,
-            depends_on=[gadget, *_link_role(stack, group, cluster)],
+            # With the storage deleted last: the server writes to it until it has ended.
+            depends_on=[
+                gadget,
+                *_link_role(stack, group, cluster),
+                *([] if storage is None else [storage]),
+            ],
             deleted_with=cluster.created,
         ),
     )
@@ -166,7 +178,7 @@ def _link_role(
 
 def _profile_storage(
     stack: Stack, group: pulumi.Input[str], cluster: AksCluster
-) -> BlobArgs | None:
+) -> "ProfileStorage | None":
     account_id = stack.request.storage_account_id
     if account_id is None:
         return None
@@ -174,11 +186,16 @@ def _profile_storage(
     from components.profile_storage import ProfileStorage
     from infra import profile_storage
 
-    storage = ProfileStorage(
+    return ProfileStorage(
         "profile-storage",
         profile_storage.arguments(stack, group, cluster, account_id),
         stack.options(subscription=stack.own_subscription),
     )
+
+
+def _blob(stack: Stack, cluster: AksCluster, storage: "ProfileStorage | None") -> BlobArgs | None:
+    if storage is None:
+        return None
     return BlobArgs(
         account_name=storage.account_name,
         container_name=storage.container_name,
@@ -270,6 +287,9 @@ def _export(
     pulumi.export("agentVersion", gadget.current_version)
     pulumi.export("pyroscopeUrl", pyroscope.url)
     pulumi.export("signalCheck", _signal_check(stack, grafana))
+    storage = stack.settings.pyroscope.storage
+    if storage.loss_window is not None:
+        pulumi.export(UPLOAD_MINUTES_OUTPUT, storage.upload_minutes)
     pulumi.export("notes", notes(stack.settings, stack.name))
 
 

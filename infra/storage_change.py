@@ -5,6 +5,7 @@ What a deployed server keeps its profiles in, only the stack's state tells.
 
 from enum import StrEnum
 
+from components.pyroscope_values import GRACE_PERIOD_SECONDS
 from contract.json import Document
 from contract.microservices import ServerComponent, ServerMode
 from infra.deployed import Deployed, Own
@@ -102,14 +103,22 @@ _LOST = {
     "is deployed.",
 }
 
+STOPPING = GRACE_PERIOD_SECONDS // 60
+"""Minutes that the pods which keep profiles have to write them."""
+USUAL, LONG = 1 + 1 + 3, STOPPING + 3 + 7
+"""Minutes without a server, from one way to run to the other. An estimate: nothing was measured.
+
+A minute to write; one to three for the cloud controller to delete the private link (what its own
+documentation and :mod:`operations.private_link` reckon with); three to seven for disks to be
+attached, images to be pulled and components to find each other. Each step's deadline is longer.
+"""
+
 _RUNS = {ServerMode.SINGLE: "one server", ServerMode.DISTRIBUTED: "micro-services"}
 _MEANWHILE = (
     "Grafana's endpoint, the private link and the release are deleted, and made again: Grafana "
     "reaches no profiles meanwhile, and what workloads allocate is not recorded from the end of "
-    "the old server until the new one is ready, about 5 minutes and at most 20. The old one writes "
-    "all it holds to Blob first, which takes up to 10 of them. What is in Blob stays and is shown "
-    "by the new one, but for the last 4 hours before the change, which come back as they get older "
-    "than that."
+    f"the old server until the new one is ready: an estimate is {USUAL} to {LONG} minutes. The old "
+    f"one writes all it holds to Blob first, for which its pods have {STOPPING}. What is in Blob "
+    "stays and is shown by the new one, but for the last 4 hours before the change, which come "
+    "back as they get older than that."
 )
-"""Of the 20 minutes: 10 for the old pods to stop (their grace period), 3 for the cloud controller
-to delete the private link, 7 for disks, images, and for the components to find each other."""

@@ -23,6 +23,7 @@ from contract.messages.leftovers import LeftoversRequest
 from contract.messages.namespace import NamespaceRequest
 from contract.messages.private_link import ApprovalRequest, PrivateLinkRequest
 from contract.messages.release import RecoveryRequest, RepairRequest
+from contract.messages.server import HeldServer, ServerRequest
 from contract.messages.signal import SignalRequest
 from contract.messages.storage import KeptStorage, KeptStorageRequest, StorageStartRequest
 from contract.messages.survey import SurveyRequest
@@ -133,6 +134,17 @@ def _recover_extension(options: argparse.Namespace, session: Session) -> _Answer
     from operations.extension import recover
 
     return _Answer(recover(_request(options, session, ExtensionRecoveryRequest), session).to_json())
+
+
+def _hold_server(options: argparse.Namespace, session: Session) -> _Answer:
+    request = _request(options, session, ServerRequest)
+    return _Answer(HeldServer(namespace=request.namespace).to_json())
+
+
+def _await_server_stopped(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.stopped import await_stopped
+
+    return _Answer(await_stopped(_request(options, session, ServerRequest), session).to_json())
 
 
 def _recover_release(options: argparse.Namespace, session: Session) -> _Answer:
@@ -251,6 +263,10 @@ _STORAGE_EXAMPLE = (
     """echo '{"accountId": "<ARM id of the storage account>", "container": "<container>"}' """
     """| sh operations/run """
 )
+_SERVER_EXAMPLE = (
+    f"""echo '{{"clusterId": "<ARM id of the cluster>", "namespace": "{agent.NAMESPACE}"}}' """
+    """| sh operations/run """
+)
 _RELEASE_EXAMPLE = (
     """echo '{"clusterId": "<ARM id of the cluster>", """
     f""""namespace": "{agent.NAMESPACE}", "records": [{{"name": "<Secret>", "uid": "<its uid>", """
@@ -341,6 +357,17 @@ _COMMANDS = {
         f""""namespace": "{agent.NAMESPACE}", "extensionId": "<ARM id of the extension>", """
         """"release": "<its Helm release>", "seen": ""}' | sh operations/run recover-extension""",
         _recover_extension,
+        deadline_option="--deadline",
+    ),
+    Verb.HOLD_SERVER: _Command(
+        "print the namespace (the create command of what waits for Pyroscope's end)",
+        _SERVER_EXAMPLE + "hold-server",
+        _hold_server,
+    ),
+    Verb.AWAIT_SERVER_STOPPED: _Command(
+        "wait until Pyroscope's pods, which write what they hold as they end, are gone",
+        _SERVER_EXAMPLE + "await-server-stopped",
+        _await_server_stopped,
         deadline_option="--deadline",
     ),
     Verb.RECOVER_RELEASE: _Command(

@@ -129,6 +129,7 @@ class Control:
                     | "extensionChart"
                     | "subscriptions"
                     | "takenNames"
+                    | "flushSeconds"
                 ):
                     world.settings[key] = value
                     if key == "subscriptions":

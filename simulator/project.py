@@ -251,8 +251,13 @@ class Project:
 
 
 def with_chart(stack_file: str, path: str) -> str:
-    """The stack file with the Pyroscope chart at ``path``; unchanged if it names a chart itself."""
+    """The stack file with the Pyroscope chart at ``path``.
+
+    Unchanged if it names a chart itself, or has none, as the server is there already.
+    """
     document = as_object(yaml.safe_load(stack_file))
+    if dig(document, "config", "gpuobs:pyroscope", "existing"):
+        return stack_file
     chart = ("config", "gpuobs:pyroscope", "chart")
     if as_object(dig(document, *chart)).keys() & {"oci", "repository", "path"}:
         return stack_file

@@ -66,8 +66,16 @@ def reachable_pyroscope(world: World, grafana_id: str, url: str) -> tuple[str, C
     return answering if isinstance(answering, str) else (cluster_id, objects)
 
 
-def pyroscope_inside(world: World, cluster_id: str, url: str) -> tuple[str, ClusterState] | str:
-    """The cluster, if its Pyroscope answers a pod of it at ``url``; or why it does not."""
+def pyroscope_inside(
+    world: World,
+    cluster_id: str,
+    url: str,
+    needs: dict[str, tuple[str, ...]] = ANSWERING,
+) -> tuple[str, ClusterState] | str:
+    """The cluster, if its Pyroscope answers a pod of it at ``url``; or why it does not.
+
+    ``needs``: the components that do what is asked there, and those that they need.
+    """
     parts = urlsplit(url)
     objects = world.clusters.get(cluster_id.lower())
     if objects is None or not _running(world, cluster_id):
@@ -80,7 +88,7 @@ def pyroscope_inside(world: World, cluster_id: str, url: str) -> tuple[str, Clus
         return f"{url}: no such host"
     if (parts.port or 80) not in cloud_controller.ports_of(manifest):
         return f"{url}: connection refused"
-    answering = _behind(_servers(world, cluster_id, objects), manifest, ANSWERING)
+    answering = _behind(_servers(world, cluster_id, objects), manifest, needs)
     return f"{url}: {answering}" if isinstance(answering, str) else (cluster_id, objects)
 
 
@@ -152,7 +160,7 @@ def profiles_missing(world: World, cluster_id: str) -> str:
     service = _service(objects, f"{namespace}/{name}")
     if service is not None and dig(service, "spec", "type") == "ExternalName":
         host = as_text(dig(service, "spec", "externalName"))
-        found = pyroscope_inside(world, cluster_id, f"http://{host}:{port}")
+        found = pyroscope_inside(world, cluster_id, f"http://{host}:{port}", TAKING)
         return found if isinstance(found, str) else _pushed_elsewhere(world, cluster_id, extension)
     if service is None or port not in cloud_controller.ports_of(service):
         return f"produced zero addresses: there is no Service {name}.{namespace} with port {port}"
@@ -335,7 +343,7 @@ def _behind(
     chosen = [one for one in beside if _selects(service, one)]
     found = next((one for one in chosen if one.component in needs), None)
     if found is None:
-        wrong = f": {chosen[0].component} answers 404" * bool(chosen)
+        wrong = f": {chosen[0].component} answers 404" if chosen else ""
         return f"no ready Pyroscope is behind the Service {key}{wrong}"
     ready = {one.component: one.ready for one in beside}
     for component in needs[found.component]:

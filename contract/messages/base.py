@@ -41,6 +41,8 @@ class Verb(StrEnum):
     LEAVE_PROFILE_STORAGE = "leave-profile-storage"
     AWAIT_PROFILE_STORAGE = "await-profile-storage"
     RECOVER_EXTENSION = "recover-extension"
+    HOLD_SERVER = "hold-server"
+    AWAIT_SERVER_STOPPED = "await-server-stopped"
     RECOVER_RELEASE = "recover-release"
     REPAIR_RELEASE = "repair-release"
     HOLD_PRIVATE_LINK = "hold-private-link"

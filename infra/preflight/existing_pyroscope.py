@@ -4,6 +4,7 @@ from collections.abc import Container, Iterator
 
 from contract.compatibility import SERVERS, installed_conflict
 from contract.grafana import PYROSCOPE
+from contract.lines import line
 from contract.messages.survey import Presence, Survey
 from infra.deployed import EVERYTHING, Own
 from infra.faults import Fault
@@ -28,19 +29,27 @@ def check_existing_pyroscope(
 def _one_at_a_time(
     existing: ExistingPyroscope | None, deployed: Container[str]
 ) -> Iterator[Finding]:
-    """One Service of that name: what is there would have to go before the other is made."""
+    """One Service of that name: what is there has to go before the other is made.
+
+    The engine deletes what is not in the program any more when all else is done, so a run of its
+    own does it: with what depends on it, in order, and nothing else.
+    """
     if deployed is EVERYTHING:
         return
     kinds = (Own.ELSEWHERE, Own.RELEASE)
     wanted, other = kinds if existing is not None else kinds[::-1]
     if other in deployed and wanted not in deployed:
+        away = "pyroscope" if existing is not None else "pyroscope-elsewhere"
+        target = ("--target", f"**::{away}", "--target-dependents")
         yield Fault(
             path=_AT,
-            rule="comes and goes with a new deployment only",
+            rule="comes and goes in two commands",
             why="the Service `pyroscope` of the other kind is there, and Kubernetes has one of a "
             "name.",
-            fix="pulumi destroy with the stack file as it was, then change it and pulumi up; "
-            "without `storage.blob` the profiles of the stack's own server go with it",
+            fix=f"{line('pulumi', 'destroy', *target)}, which takes the other away with what leads "
+            "to it and leaves the rest, then pulumi up. A server of the stack's own writes what it "
+            "holds first where it has a place to: without `storage.disk` and `storage.blob` its "
+            "profiles go with it",
         )
 
 

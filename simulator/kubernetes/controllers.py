@@ -9,6 +9,7 @@ from simulator.kubernetes import (
     pods,
     replica_sets,
     state,
+    stopping,
     workloads,
 )
 from simulator.kubernetes.gpus import Gpus
@@ -24,6 +25,7 @@ class Controllers:
         self._world = world
         self._helm = helm
         self._gpus = Gpus(world)
+        self._stopping = stopping.Stopping(world)
         cloud_controller.control(world)
         world.control(self.run)
 
@@ -32,6 +34,7 @@ class Controllers:
         for cluster_id, objects in list(self._world.clusters.items()):
             workloads.control(self._world, cluster_id, objects)
             pods.control(self._world, cluster_id, objects)
+            self._stopping.control(cluster_id, objects)
             replica_sets.control(self._world, objects)
             self._gpus.control(cluster_id, objects)
             self._load_balancers(cluster_id, objects)

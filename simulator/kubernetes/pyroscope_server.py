@@ -164,7 +164,7 @@ def crash(world: World, cluster_id: str, objects: ClusterState, workload: JsonOb
             return "CrashLoopBackOff: no Azure storage account name or container name"
         refused = storage.refused(
             world,
-            _pod(cluster_id, objects, workload),
+            pod_of(cluster_id, objects, workload),
             as_text(azure["account_name"]),
             as_text(azure["container_name"]),
         )
@@ -176,7 +176,7 @@ def crash(world: World, cluster_id: str, objects: ClusterState, workload: JsonOb
     return ""
 
 
-def _pod(cluster_id: str, objects: ClusterState, workload: JsonObject) -> storage.Pod:
+def pod_of(cluster_id: str, objects: ClusterState, workload: JsonObject) -> storage.Pod:
     """Who the server's pod is to Entra ID."""
     namespace = state.namespace_of(workload)
     account = as_text(state.pod_spec(workload).get("serviceAccountName"), "default")

@@ -6,12 +6,22 @@ container later shows it. Kept as JSON in ``world.settings["buckets"]``: interva
 the container's ARM id, and which container the server of a cluster had.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from simulator import signals, storage
 from simulator.arm.types.storage import ACCOUNTS
 from simulator.kubernetes.pyroscope_server import Server
-from simulator.values import JsonObject, as_object, as_objects, as_text, clone_object, dig
+from simulator.kubernetes.stopping import UNWRITTEN
+from simulator.values import (
+    JsonObject,
+    as_number,
+    as_object,
+    as_objects,
+    as_text,
+    clone_object,
+    dig,
+)
 from simulator.world import World
 
 _STORED_UNDER: Final = "buckets"
@@ -36,6 +46,19 @@ class Buckets:
             self._profiles()[container] = intervals
         for gone in [one for one in self._profiles() if self._world.get(one) is None]:
             self._profiles().pop(gone)
+
+    def unwritten(self) -> Iterator[tuple[list[JsonObject], float]]:
+        """What each container holds that a server could not write to any more, and up to when.
+
+        Each is told once.
+        """
+        told = as_object(self._world.settings.pop(UNWRITTEN, None))
+        for key, until in told.items():
+            account, _, name = key.partition("/")
+            ending = f"/storageaccounts/{account}/blobservices/default/containers/{name}".lower()
+            for container, intervals in self._profiles().items():
+                if container.endswith(ending):
+                    yield as_objects(intervals), as_number(until)
 
     def _container(self, cluster_id: str) -> str:
         server = signals.ready_pyroscope(self._world, cluster_id)

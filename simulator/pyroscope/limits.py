@@ -32,12 +32,15 @@ class Limits:
     """``max_query_length``: a longer range is an error."""
     query_lookback: float = 7 * 24 * 3600
     """``max_query_lookback``: what is older is left out without a word."""
+    retention: float = 0
+    """``compactor_blocks_retention_period``: blocks that are older are marked, then deleted."""
 
     def changed(self, said: JsonObject) -> "Limits":
         """With what a document's ``limits`` say."""
         return Limits(
             _seconds(said.get("max_query_length"), self.query_length),
             _seconds(said.get("max_query_lookback"), self.query_lookback),
+            _seconds(said.get("compactor_blocks_retention_period"), self.retention),
         )
 
     def document(self) -> JsonObject:
@@ -45,6 +48,7 @@ class Limits:
         return {
             "max_query_length": text_of(self.query_length),
             "max_query_lookback": text_of(self.query_lookback),
+            "compactor_blocks_retention_period": text_of(self.retention),
         }
 
 

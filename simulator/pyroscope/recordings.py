@@ -34,6 +34,7 @@ from simulator.world import World
 _STORED_UNDER = "recordings"
 _PROFILES = "profiles of "
 _METRICS = " to "
+_STARTED = "jobs"
 _INSTANT = 0.001
 """Seconds; times are whole milliseconds."""
 
@@ -83,6 +84,10 @@ class Recorder:
 
     def _note(self) -> None:
         world = self._world
+        for intervals, until in self._buckets.unwritten():
+            for one in intervals:
+                end = max(as_number(one["start"]), min(as_number(one["end"]), until))
+                one["end"] = end - _INSTANT
         flowing: dict[str, JsonObject] = {}
         answering: set[str] = set()
         for cluster_id in world.clusters:
@@ -153,7 +158,14 @@ class Recorder:
         return {
             "profileType": profile_type(agent, server),
             "serviceName": "inspektor-gadget" if agent >= (0, 54) else "unknown_service",
+            **self._started(cluster_id),
         }
+
+    def _started(self, cluster_id: str) -> JsonObject:
+        """Which Jobs there are: one that is new is a workload that starts."""
+        jobs = self._world.clusters[cluster_id].of_kind("Job")
+        uids = sorted(as_text(dig(job, "metadata", "uid")) for job in jobs)
+        return {_STARTED: uids} if uids else {}
 
     def _follow(self, key: str, kind: JsonObject | None) -> None:
         """Continue the last interval if it is of ``kind``, else end it and begin one."""
@@ -165,8 +177,10 @@ class Recorder:
             last["end"] = self._real_time()
         if kind is not None:
             begin = self._real_time()
-            # What is recorded already is not allocated again: the workloads run on.
-            origin = intervals[0]["origin"] if intervals else begin
+            # What is recorded already is not allocated again: the workloads run on, unless somebody
+            # has started them again.
+            runs_on = intervals and intervals[-1].get(_STARTED) == kind.get(_STARTED)
+            origin = intervals[-1]["origin"] if runs_on else begin
             intervals.append({"origin": origin, "start": begin, "end": None, **kind})
         if intervals:
             self._stored()[key] = intervals

@@ -5,8 +5,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from contract.json import Document
+from contract.outputs import UPLOAD_MINUTES_OUTPUT
 from gpuobs.cli import main
 from gpuobs.statuses import Status
+from operations import stack_outputs
+from operations.stack_outputs import StackOutputs
 
 
 def test_without_a_stack_the_rules_are_written_with_no_pulumi_and_no_link(
@@ -23,6 +27,34 @@ def test_without_a_stack_the_rules_are_written_with_no_pulumi_and_no_link(
     assert "GpuMemoryNearCapacity" in rules
     assert "PyroscopeRestartedWithProfilesInMemory" not in rules
     assert "dashboard" not in rules["GpuMemoryLeak"]["annotations"]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "both"),
+    [
+        ({}, ("[3h]", "[85m]")),
+        ({UPLOAD_MINUTES_OUTPUT: 40}, ("[80m]", "[40m]")),
+        ({UPLOAD_MINUTES_OUTPUT: 30}, ("[1h]", "[30m]")),
+    ],
+)
+def test_a_stacks_file_looks_back_as_far_as_its_profiles_take_to_blob(
+    outputs: dict[str, object],
+    both: tuple[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    document = Document({"dashboardUrl": "https://g/d/x", **outputs})
+
+    def read(stack: str) -> StackOutputs:
+        return StackOutputs(stack, document)
+
+    monkeypatch.setattr(stack_outputs, "read", read)
+    file = tmp_path / "rules.yaml"
+    assert main(["alerts", "--stack", "prod", "--output", str(file)]) == Status.DONE
+    (group,) = yaml.safe_load(file.read_text())["groups"]
+    rules = {rule.get("alert"): rule["expr"] for rule in group["rules"]}
+    assert both[0] in rules["PyroscopeUploadsMissing"]
+    assert both[1] in rules["PyroscopeRestartedWithProfilesInMemory"]
 
 
 @pytest.mark.parametrize(

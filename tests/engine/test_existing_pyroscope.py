@@ -1,5 +1,8 @@
 """A Pyroscope that is there already: the agents push to it, and none of the stack's is made."""
 
+import re
+import shlex
+
 import pytest
 
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
@@ -98,13 +101,32 @@ def test_a_source_that_is_there_takes_the_place_of_the_stacks_own(
     uid = as_text(sources(sim)[0]["uid"])
     outcome = apply(sim, {"pyroscope.existing.dataSource": uid})
     assert touched(outcome)["data-sources-pyroscope"] == "delete"
+    apply(sim, {"pyroscope.existing.dataSource": None})
 
 
-def test_it_comes_and_goes_with_a_new_deployment_only(first: Outcome, sim: Simulation) -> None:
-    sim.stack_file(STACK, {"pyroscope.existing": None})
-    outcome = sim.preview(STACK, check=False)
-    sim.stack_file(STACK, {"pyroscope.existing": {"url": f"http://{HOST}:4040"}})
-    assert "comes and goes with a new deployment only" in outcome.output, outcome.output
+@pytest.mark.parametrize(
+    ("wanted", "gone", "made"),
+    [
+        (None, "pyroscope-elsewhere-service", "pyroscope-release"),
+        ({"url": f"http://{HOST}:4040"}, "pyroscope-release", "pyroscope-elsewhere-service"),
+    ],
+)
+def test_to_a_server_of_the_stacks_own_and_back_it_takes_the_two_commands_that_a_preview_prints(
+    first: Outcome, sim: Simulation, wanted: JsonObject | None, gone: str, made: str
+) -> None:
+    sim.stack_file(STACK, {"pyroscope.existing": wanted})
+    refused = sim.preview(STACK, check=False)
+    line = re.search(r"pulumi (destroy --target \S+ --target-dependents)", refused.output)
+    assert not refused.ok
+    assert line is not None, refused.output
+    _, *arguments = shlex.split(line[1])
+    away = sim.destroy(STACK, *arguments)
+    assert away.ops()[gone] == "delete"
+    assert "inspektor-gadget-extension" not in away.ops()
+    assert sim.up(STACK).ops()[made] == "create"
+    assert touched(sim.up(STACK)) == {}
+    signal = sim.run("python", "-m", "gpuobs", "check", "--stack", STACK, "--wait", "300")
+    assert "The signal arrives." in signal.stdout, signal.stdout + signal.stderr
 
 
 def test_destroy_leaves_the_server_as_it_was(first: Outcome, sim: Simulation) -> None:

@@ -20,7 +20,12 @@ LEFT: Final = "left"
 CUT_OFF: Final = "cut off"
 """Deployed, and Helm was killed in the middle of an upgrade."""
 SILENT: Final = frozenset(
-    {Verb.HOLD_PRIVATE_LINK, Verb.HOLD_PROFILE_STORAGE, Verb.LEAVE_PROFILE_STORAGE}
+    {
+        Verb.HOLD_PRIVATE_LINK,
+        Verb.HOLD_PROFILE_STORAGE,
+        Verb.HOLD_SERVER,
+        Verb.LEAVE_PROFILE_STORAGE,
+    }
 )
 """They ask nobody: they repeat their request."""
 _STATES: Final = {Verb.REMOVE_LEFTOVERS: LEFT, Verb.AWAIT_PRIVATE_LINK_GONE: LEFT}

@@ -3,7 +3,7 @@
 import pytest
 
 from simulator.values import JsonObject, as_object, as_objects, dig
-from tests.engine.changes import touched
+from tests.engine.changes import order, touched
 from tests.engine.portal import portal_of
 from tests.engine.simulation import Simulation
 from tests.engine.test_distributed import CHAIN, COMPONENTS, POOL, SERVICE, in_order
@@ -84,7 +84,7 @@ def test_a_second_up_changes_nothing_also_after_a_refresh(real: Simulation) -> N
     assert touched(real.up("dev", "--refresh")) == {}
 
 
-def test_back_to_one_serverin_order(real: Simulation, cluster: Cluster) -> None:
+def test_back_to_one_server_in_order(real: Simulation, cluster: Cluster) -> None:
     real.stack_file("dev", {"pyroscope.mode": None})
     outcome = real.up()
     assert touched(outcome) == {**CHAIN, SERVICE: "replace"}
@@ -94,10 +94,24 @@ def test_back_to_one_serverin_order(real: Simulation, cluster: Cluster) -> None:
     assert touched(real.up()) == {}
 
 
-def test_to_micro_services_againin_order(real: Simulation, cluster: Cluster) -> None:
+def test_to_micro_services_again_in_order(real: Simulation, cluster: Cluster) -> None:
     real.stack_file("dev", {"pyroscope.mode": "distributed"})
     outcome = real.up()
     assert touched(outcome) == {**CHAIN, SERVICE: "create"}
     in_order(outcome)
     assert set(workloads(cluster)) == NAMES
     assert touched(real.up()) == {}
+
+
+def test_what_it_holds_is_written_before_its_rights_go(real: Simulation) -> None:
+    """An API server keeps pods that are ending, though Helm has forgotten the release."""
+    real.control("POST", "settings", {"flushSeconds": 300})
+    real.latency(0.02)
+    gone = real.destroy()
+    real.latency(0)
+    assert "Pyroscope is still writing what it holds: pyroscope-ingester-0" in gone.output
+    done = order(gone)
+    steps = ("pyroscope-release", "pyroscope-stopped", "profile-storage-role")
+    assert [done.index(f"- {name}") for name in steps] == sorted(
+        done.index(f"- {name}") for name in steps
+    )

@@ -1,7 +1,8 @@
 """``scripts/live``: check on a subscription what no test here can show.
 
-Makes a throw-away cluster, Grafana and Azure Monitor workspace in a resource group of their own,
-runs the checks of docs/users/unverified.md, removes everything, and writes a report to send back.
+Makes a throw-away cluster, Grafana, storage account and Azure Monitor workspace in a resource group
+of their own, runs the checks of docs/users/unverified.md, removes everything, and writes a report
+to send back.
 Exit status: 0 every assumption that was checked holds; 1 one does not, or the run did not come to
 its end; 2 wrong arguments, or not confirmed; 130 interrupted.
 """
@@ -26,12 +27,13 @@ from tests.live.run import Record, counted, remove_group, run
 from tests.live.stack import ROOT, ThrowAwayStack
 from tests.live.world import Options, UnsafeError, World
 
-_HOURS: Final = 1.5
+_HOURS: Final = 2.0
 _MADE: Final = (
     ("an AKS cluster of two Standard_D4s_v5 nodes, with disks and a load balancer", 0.50),
     ("an Azure Managed Grafana (Standard), and for an hour a second one", 0.15),
     ("managed private endpoints and a Private Link Service", 0.05),
     ("an Azure Monitor workspace and the samples of two nodes", 0.05),
+    ("a storage account, and disks for the servers", 0.02),
 )
 """What a run makes, with US dollars an hour, roughly."""
 _PER_USER: Final = 12

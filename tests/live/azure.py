@@ -31,6 +31,7 @@ VERSIONS: Final = {
     "microsoft.kubernetesconfiguration": "2023-05-01",
     "microsoft.network": "2024-05-01",
     "microsoft.resources": "2024-03-01",
+    "microsoft.storage": "2024-01-01",
 }
 """API version by the namespace of a type."""
 SETTLED: Final = ("Succeeded", "Failed", "Canceled")
@@ -218,15 +219,20 @@ class Grafana:
         self._endpoint = endpoint.rstrip("/")
         self._tokens = tokens
 
-    def call(self, method: str, path: str, body: object = None, audience: str = "") -> Answer:
-        """One call, whatever comes of it; ``audience`` of the token, else the product's."""
+    def call(
+        self, method: str, path: str, body: object = None, audience: str = "", token: str = ""
+    ) -> Answer:
+        """One call, whatever comes of it.
+
+        ``audience`` of the token, else the product's; ``token`` in place of one of Entra ID's.
+        """
         audience = audience or os.environ.get("GPUOBS_GRAFANA_AUDIENCE") or GRAFANA_AUDIENCE
         response = httpx.request(
             method,
             self._endpoint + path,
             json=body,
             timeout=60.0,
-            headers={"Authorization": f"Bearer {self._tokens.get(audience)}"},
+            headers={"Authorization": f"Bearer {token or self._tokens.get(audience)}"},
         )
         return answer_of(response)
 

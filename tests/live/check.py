@@ -56,6 +56,7 @@ class Section(StrEnum):
     BEFORE = "Before anything is made"
     CLUSTER = "Cluster, pool and metrics"
     AGENT = "The agent"
+    STORAGE = "Blob Storage"
     LINK = "The private link"
     GRAFANA = "Grafana"
     ENGINE = "Pulumi and Helm"

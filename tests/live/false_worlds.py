@@ -96,6 +96,7 @@ _NAMESPACE = "/api/v1/namespaces/gadget"
 _NO_METRICS = answered(
     "grafana", "POST", "/api/ds/query", {"results": {"A": {"status": 200, "frames": []}}}
 )
+_NOTHING_ARRIVES = answered("grafana", "POST", _QUERIER, {"profileTypes": []})
 
 FALSE_WORLDS: Mapping[str, FalseWorld] = {
     "role-assignments-by-filter": patched("arm", "/roleAssignments", {"value": []}),
@@ -133,9 +134,7 @@ FALSE_WORLDS: Mapping[str, FalseWorld] = {
         "/extensions/inspektor-gadget",
         {"properties": {"configurationSettings": {"inspektor-gadget.config.daemonLogLevel": "i"}}},
     ),
-    "agent-and-server-speak-one-encoding": answered(
-        "grafana", "POST", _QUERIER, {"profileTypes": []}
-    ),
+    "agent-and-server-speak-one-encoding": _NOTHING_ARRIVES,
     "link-is-in-the-node-group": refused("arm", "GET", "/privateLinkServices/[^/]+", 404),
     "endpoint-name": patched(
         "arm",
@@ -164,6 +163,19 @@ FALSE_WORLDS: Mapping[str, FalseWorld] = {
     "json-data-keeps-unknown-keys": patched("grafana", _SOURCE, {"jsonData": {"gpuobs": None}}),
     "metrics-plugin-from-13-on": patched("grafana", _SOURCE, {"type": "prometheus"}),
     "proxy-passes-posts": refused("grafana", "POST", _QUERIER, 404),
+    "pods-get-into-blob": patched(
+        "kubernetes", "/pods/pyroscope-0", {"status": {"conditions": []}}
+    ),
+    "missing-role-ends-the-server": answered("kubernetes", "GET", "/pods/pyroscope-0/log", {}),
+    "account-is-found-by-its-tag": patched(
+        "arm", "/storageAccounts/[^/]+", {"tags": {"gpuobs-stack": None}}
+    ),
+    "retention-is-the-servers": answered("grafana", "GET", "/api/v1/status/config", {}),
+    "service-account-may-do-it": answered(
+        "grafana", "GET", "/api/access-control/user/actions", {"datasources:read": True}
+    ),
+    "distributors-take-the-agents-profiles": _NOTHING_ARRIVES,
+    "agent-follows-a-name": _NOTHING_ARRIVES,
     "providers-are-the-pinned-ones": _other_providers,
     "chart-can-be-pulled": _failed_release,
     "steps-keep-their-limits": _slow_steps,

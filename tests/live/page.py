@@ -27,12 +27,12 @@ what it does if Azure turns out otherwise, and how to look.
     scripts/live --subscription ID [--gpu]
 
 It prints what it will create and roughly what that costs, and asks before anything is created. It
-deploys a stack of its own (cluster, Grafana, Azure Monitor workspace) into a resource group of its
-own, runs the checks below, removes everything again, also after a failure or Ctrl-C, and writes a
-report to send back. It needs what `pulumi up` needs ([README](../../README.md#what-you-need)), and
-the right to assign roles in the subscription. A GPU node comes last, and only with `--gpu`;
-without it those checks are not run. `scripts/live --list` lists the checks; `--only CHECK` runs
-one.
+deploys a stack of its own (cluster, Grafana, Azure Monitor workspace, Blob Storage) into a resource
+group of its own, runs the checks below, removes everything again, also after a failure or Ctrl-C,
+and writes a report to send back. It needs what `pulumi up` needs
+([README](../../README.md#what-you-need)), and the right to assign roles in the subscription. A GPU
+node comes last, and only with `--gpu`; without it those checks are not run. `scripts/live --list`
+lists the checks; `--only CHECK` runs one.
 
 Neither `scripts/test` nor `scripts/check` ever calls Azure. They run the same checks against the
 simulated one, each also where its assumption is false.

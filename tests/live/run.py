@@ -16,7 +16,6 @@ from tests.live.world import World
 Examine = Callable[[Check, World], Verdict]
 
 _GPU_POOL: Final = {"count": 1}
-_WORKLOAD: Final = "examples/gpu-workload.yaml"
 
 
 @dataclass
@@ -120,10 +119,7 @@ def _add_gpu(world: World) -> None:
     if not outcome.ok:
         raise CheckError(f"no GPU node: {outcome.output.strip()[-500:]}")
     world.forget("state")
-    for path, manifest in world.manifests(_WORKLOAD):
-        answer = world.kubernetes().call("POST", path, manifest)
-        if not answer.ok and answer.status != 409:
-            raise CheckError(f"the GPU workload: {answer.error}")
+    world.start_workload()
 
 
 def _remove(world: World, record: Record) -> None:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from simulator.values import JsonObject, as_object, as_objects, as_text, dig
-from tests.live.azure import Answer, Arm, CheckError, Grafana, Kubernetes, Tokens
+from tests.live.azure import Answer, Arm, CheckError, Grafana, Kubernetes, Tokens, poll
 from tests.live.stack import ROOT, ThrowAwayStack
 
 CLUSTER: Final = "azure-native:containerservice:ManagedCluster"
@@ -22,7 +22,10 @@ EXTENSION: Final = "azure-native:kubernetesconfiguration:Extension"
 GRAFANA: Final = "azure-native:dashboard:Grafana"
 ENDPOINT: Final = "azure-native:dashboard:ManagedPrivateEndpoint"
 RULE: Final = "azure-native:monitor:DataCollectionRule"
+ACCOUNT: Final = "azure-native:storage:StorageAccount"
 NAMESPACE: Final = "/api/v1/namespaces/gadget"
+
+WORKLOAD: Final = "examples/gpu-workload.yaml"
 
 T = TypeVar("T")
 
@@ -63,6 +66,8 @@ class Options:
             },
             "cluster": {"create": {}},
             "gpuPool": {"enabled": False},
+            # An account that goes with the stack's group.
+            "pyroscope": {"storage": {"blob": {}, "onDestroy": "delete"}},
             "grafana": {"create": {"majorVersion": self.grafana_major}},
             "prometheus": {"azureMonitorWorkspace": {"create": {}}},
         }
@@ -124,20 +129,24 @@ class World:
         """The ARM id of the stack's one resource of a type."""
         return as_text(self.resource(type_).get("id"))
 
+    def named(self, name: str) -> JsonObject:
+        """The resource of a name in the program, from the stack's state.
+
+        Raises:
+            CheckError: there is none.
+        """
+        for one in self.once("state", self.stack.resources):
+            if as_text(one.get("urn")).endswith(f"::{name}"):
+                return one
+        raise CheckError(f"the stack has no resource {name!r}")
+
     def urn_of(self, name: str) -> str:
         """The URN of the resource of a name in the program."""
-        for one in self.once("state", self.stack.resources):
-            urn = as_text(one.get("urn"))
-            if urn.endswith(f"::{name}"):
-                return urn
-        raise CheckError(f"the stack has no resource {name!r}")
+        return as_text(self.named(name).get("urn"))
 
     def command_input(self, name: str) -> JsonObject:
         """The request that a deploy-time operation was given."""
-        for one in self.once("state", self.stack.resources):
-            if as_text(one.get("urn")).endswith(f"::{name}"):
-                return as_object(json.loads(as_text(dig(one, "inputs", "stdin"))))
-        raise CheckError(f"the stack has no command {name!r}")
+        return as_object(json.loads(as_text(dig(self.named(name), "inputs", "stdin"))))
 
     def outputs(self, name: str) -> JsonObject:
         """A structured output of the stack."""
@@ -199,6 +208,26 @@ class World:
             }
 
         return self.once("signal", ask)
+
+    def start_workload(self) -> None:
+        """Begin what allocates on a GPU; one that ended, or runs, is begun again.
+
+        Raises:
+            CheckError: the API server refuses it.
+        """
+        kubernetes = self.kubernetes()
+        for path, manifest in self.manifests(WORKLOAD):
+            name = as_text(dig(manifest, "metadata", "name"))
+            body = {"propagationPolicy": "Background"}
+            kubernetes.call("DELETE", f"{path}/{name}", body)
+            poll(
+                lambda one=f"{path}/{name}": kubernetes.call("GET", one).status == 404,
+                what=f"the deletion of {name}",
+                seconds=300,
+            )
+            answer = kubernetes.call("POST", path, manifest)
+            if not answer.ok:
+                raise CheckError(f"the GPU workload: {answer.error}")
 
     def manifests(self, file: str) -> list[tuple[str, JsonObject]]:
         """The objects in a manifest of the project, each with the path to post it to."""

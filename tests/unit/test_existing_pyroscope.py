@@ -1,5 +1,7 @@
 """A Pyroscope that is there already: what its URL may be, and what a preview says of it."""
 
+import re
+
 import pytest
 
 from contract.json import Document
@@ -103,10 +105,16 @@ def test_one_that_fits_is_no_cause_for_a_word() -> None:
     assert said(SOURCE) == ()
 
 
-@pytest.mark.parametrize(("there", "wants"), [(Own.RELEASE, True), (Own.ELSEWHERE, False)])
-def test_the_one_kind_does_not_replace_the_other_on_a_live_stack(there: Own, wants: bool) -> None:
+@pytest.mark.parametrize(
+    ("there", "wants", "away"),
+    [(Own.RELEASE, True, "**::pyroscope"), (Own.ELSEWHERE, False, "**::pyroscope-elsewhere")],
+)
+def test_the_one_kind_replaces_the_other_on_a_live_stack_in_two_commands(
+    there: Own, wants: bool, away: str
+) -> None:
     """Both have a Service of the same name."""
     chosen = settings(CHOSEN) if wants else settings(EXISTING)
     deployed = Deployed({one.value: Document({}) for one in (there, Own.DASHBOARD)})
-    with pytest.raises(ConfigurationError, match="with a new deployment only"):
+    line = f"pulumi destroy --target '{away}' --target-dependents, which"
+    with pytest.raises(ConfigurationError, match=re.escape(line)):
         checked(with_facts(pyroscope=SOURCE, extension=AGENT), chosen, deployed)

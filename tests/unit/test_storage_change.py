@@ -59,7 +59,7 @@ def test_a_change_of_mode_says_for_how_long_nothing_is_recorded_and_what_is_show
     back = switched(BLOB | INGESTERS, ServerMode.SINGLE)
     assert there.startswith("Pyroscope runs as one server and will run as micro-services.")
     assert back.startswith("Pyroscope runs as micro-services and will run as one server.")
-    for words in ("about 5 minutes and at most 20", "writes all it holds to Blob first", "4 hours"):
+    for words in ("an estimate is 5 to 20 minutes", "writes all it holds to Blob first", "4 hours"):
         assert words in there
         assert words in back
 

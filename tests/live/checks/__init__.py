@@ -3,7 +3,16 @@
 from typing import Final
 
 from tests.live.check import Check
-from tests.live.checks import agent, before, cluster, engine, grafana, measuring, private_link
+from tests.live.checks import (
+    agent,
+    before,
+    cluster,
+    engine,
+    grafana,
+    measuring,
+    private_link,
+    profiles,
+)
 
 CHECKS: Final[tuple[Check, ...]] = (
     *before.CHECKS,
@@ -11,6 +20,8 @@ CHECKS: Final[tuple[Check, ...]] = (
     *private_link.CHECKS,
     *grafana.CHECKS,
     *measuring.CHECKS,
+    # Changes how the server runs, after what is asked of one server.
+    *profiles.CHECKS,
     *engine.CHECKS,
     # Takes the agent away, after the release.
     *agent.CHECKS,

@@ -57,9 +57,10 @@ def overrides(world: World) -> Verdict:
         return fails(f"the server's overrides cannot be read: {answer.error}")
     found = re.findall(r"\"?(max_query_length|max_query_lookback)\"?: *\"?(\w+)", answer.text)
     shown = ", ".join(f"{name} {value}" for name, value in found)
-    # Prometheus' durations: 32 days may be shown as 4w4d.
+    # Prometheus' durations: 32 days may be shown as 4w4d. Back as far as profiles are kept.
+    wanted = {"max_query_length": ("32d", "4w4d"), "max_query_lookback": ("30d", "4w2d")}
     return verdict(
-        {value in ("32d", "4w4d") for _, value in found} == {True},
+        bool(found) and all(value in wanted[name] for name, value in found),
         f"the server shows {shown or 'no limit of the tenant'}",
     )
 
