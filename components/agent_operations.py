@@ -39,11 +39,13 @@ def namespace_protection(
     name: str,
     place: AgentPlace,
     release: str | None,
+    stack_mark: str | None,
     unkept: str | None,
 ) -> Command:
     """Keeps the namespace from being deleted while Pyroscope is in it.
 
     ``release``: the Helm release that may take the namespace over; None: it is somebody else's.
+    ``stack_mark``: of the stack that has made it.
     ``unkept``: not None where it was kept, and is not any more.
     """
 
@@ -55,6 +57,7 @@ def namespace_protection(
             namespace=namespace,
             service=PYROSCOPE_SERVICE,
             release=release,
+            stack_mark=stack_mark,
         ).to_json()
 
     return observed_operation(

@@ -83,11 +83,11 @@ class GpuNodePoolArgs:
     device_plugin_tag: str = DEVICE_PLUGIN_TAG  # its release
     stack_mark: str | None = None  # of the stack whose the device plugin is
     tags: Mapping[str, str] | None = None
+    imported: str | None = None  # ARM id of one that is there already and is to be this one
     pool_args: FurtherArgs | None = None
     """Further arguments of the ``containerservice.AgentPool``."""
     device_plugin_labels: Mapping[str, str] | None = None  # further ones, of its pods
-    device_plugin_args: FurtherArgs | None = None
-    """Further arguments of the device plugin's DaemonSet."""
+    device_plugin_args: FurtherArgs | None = None  # further ones, of its DaemonSet
 
 
 class GpuNodePool(pulumi.ComponentResource):
@@ -103,7 +103,7 @@ class GpuNodePool(pulumi.ComponentResource):
         self, name: str, args: GpuNodePoolArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # What is there already is no input: it would be another one at the next update.
-        inputs = component_inputs(args, leave_out={"sends_present_count", "stack_mark"})
+        inputs = component_inputs(args, leave_out={"imported", "sends_present_count", "stack_mark"})
         super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
         # Azure adds this taint and label to every spot pool. Declared here, they are no drift, and
@@ -145,7 +145,7 @@ def _agent_pool(
     cluster: pulumi.Resource | None,
 ) -> containerservice.AgentPool:
     scaled = args.autoscaling
-    present = scaled is not None and args.sends_present_count
+    present = scaled is not None and (args.sends_present_count or args.imported is not None)
     # What a pool is made with: with the autoscaler on it must be there, too.
     first_count = scaled.min_count if scaled else args.count
     return containerservice.AgentPool(
@@ -180,12 +180,12 @@ def _agent_pool(
             # is ignored is sent as it is in state, and AKS refuses any other number than the
             # present one (AKS 1627): it is ignored only while nothing of the pool is to be sent.
             ignore_changes=["count"] if scaled and not present else None,
-            # AKS answers a change of these with an error.
-            replace_on_changes=[*FIXED_WHEN_MADE],
-            # The pool's name is fixed and taken until the old one is gone.
-            delete_before_replace=True,
-            # A pool goes with its cluster.
-            deleted_with=cluster,
+            # AKS answers a change of these with an error. One that is imported has them all, as AKS
+            # filled them in, and is updated to those that the program says.
+            replace_on_changes=None if args.imported else [*FIXED_WHEN_MADE],
+            import_=args.imported,
+            delete_before_replace=True,  # its name is fixed and taken until the old one is gone
+            deleted_with=cluster,  # a pool goes with its cluster
         ),
     )
 

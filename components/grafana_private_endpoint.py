@@ -79,8 +79,7 @@ class GrafanaPrivateEndpoint(pulumi.ComponentResource):
             opts=pulumi.ResourceOptions(
                 parent=self,
                 transformations=adding("endpoint_args", args.endpoint_args),
-                # Everything about it is fixed when it is made, and its name is taken until it is
-                # gone.
+                # All of it is fixed when it is made, and its name is taken until it is gone.
                 delete_before_replace=True,
                 # A failed endpoint never recovers.
                 replace_on_changes=[FAILED_BEFORE],
@@ -99,6 +98,7 @@ class GrafanaPrivateEndpoint(pulumi.ComponentResource):
                 ).to_json()
             ),
             observed=args.observed,
+            delete=Verb.DELETE_PRIVATE_ENDPOINT,  # the provider does not wait for a busy Grafana
             triggers=[endpoint.id],
             opts=pulumi.ResourceOptions(
                 parent=self,

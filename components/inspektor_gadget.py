@@ -64,6 +64,8 @@ class InspektorGadgetArgs:
     """An extension that Azure could not remove; None: there never was one."""
     present: PresentExtensionArgs | None = None
     """None: it is not there yet, or could not be read."""
+    imported: str | None = None
+    """ARM id of one that is there already and is to be this one; None: it is made."""
     extension_args: FurtherArgs | None = None
     """Further arguments of the ``kubernetesconfiguration.Extension``."""
 
@@ -84,7 +86,8 @@ class InspektorGadget(pulumi.ComponentResource):
         self, name: str, args: InspektorGadgetArgs, opts: pulumi.ResourceOptions | None = None
     ) -> None:
         # What is there already is no input: it would be another one at the next update.
-        inputs = component_inputs(args, leave_out={"present", "recovery", "stack_mark", "unkept"})
+        not_inputs = {"imported", "present", "recovery", "stack_mark", "unkept"}
+        inputs = component_inputs(args, leave_out=not_inputs)
         super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
         namespace = _namespace(self, name, args, cluster)
@@ -96,7 +99,8 @@ class InspektorGadget(pulumi.ComponentResource):
         )
         # A cluster extension's release is named after the extension (AML-Kubernetes 162).
         release = (args.helm_release or args.extension_name) if args.create_namespace else None
-        kept = namespace_protection(self, name, place, release, args.unkept)
+        mark = args.stack_mark if args.create_namespace else None
+        kept = namespace_protection(self, name, place, release, mark, args.unkept)
         recovered = extension_recovery(self, name, place, args.recovery)
         extension = _extension(self, name, args, [namespace, kept], recovered, cluster)
         restart_for_settings(self, name, place, args.settings, extension)
@@ -156,12 +160,16 @@ def _extension(
             # An input by its declaration, but what the service reports; a refresh would bring
             # it in and the next preview take it out, for ever. Azure sets it anew with each change.
             ignore_changes=["statuses", *update.ignored],
-            # Neither can be changed, which the provider does not know.
-            replace_on_changes=["extensionType", "scope", *update.replaced],
+            # Neither can be changed, which the provider does not know. What is imported has a
+            # scope that Azure filled in.
+            replace_on_changes=None
+            if args.imported
+            else ["extensionType", "scope", *update.replaced],
             # One that Azure has forgotten the engine still knows.
             replacement_trigger=recovered.stdout if recovered is not None else NEVER,
             # One extension of a name, and of this type, in a cluster.
             delete_before_replace=True,
+            import_=args.imported,
             # An extension goes with its cluster.
             deleted_with=cluster,
         ),

@@ -163,6 +163,11 @@ def cluster_id(subscription_id: str, resource_group: str, name: str) -> str:
     return resource_id(subscription_id, resource_group, MANAGED_CLUSTER, name)
 
 
+def agent_pool_id(cluster_id: str, name: str) -> str:
+    """Id of a cluster's node pool."""
+    return f"{cluster_id}/agentPools/{name}"
+
+
 def extension_id(cluster_id: str, name: str) -> str:
     """Id of a cluster's extension."""
     return f"{cluster_id}/providers/{EXTENSION}/{name}"

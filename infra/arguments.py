@@ -176,7 +176,9 @@ def gpu_pool(stack: Stack, aks: AksCluster) -> GpuNodePoolArgs:
         device_plugin_tag=settings.device_plugin_tag,
         device_plugin_labels=stack.settings.cluster.pod_labels or None,
         stack_mark=stack.names.request_message,
-        tags=stack.tags,
+        # By its mark a pool that a killed run has made is known as this stack's.
+        tags={**(stack.tags or {}), azure.STACK_TAG: stack.names.request_message},
+        imported=stack.existing.own_pool or None,
     )
 
 
@@ -235,6 +237,7 @@ def inspektor_gadget(stack: Stack, aks: AksCluster) -> InspektorGadgetArgs:
         recovery=_extension_recovery(stack),
         present=_present_extension(stack),
         unkept=stack.survey.inside.unkept or None,
+        imported=stack.existing.own_extension or None,
     )
 
 

@@ -3,10 +3,16 @@
 Pulumi passes on what a provider says, and nobody can add to it; a hook hears it and says more. It
 is asked only while the program runs: in a plain ``destroy`` the engine shows the provider's words
 alone (``withRetries`` in ``pkg/resource/deploy/step.go`` of 3.274 drops the hook's absence).
+
+One error passes by itself, and azure-native takes it for one that does not: another operation runs
+on the Grafana workspace, perhaps another stack's. There the hook waits and lets the engine try
+again; a ``destroy`` waits in an operation of its own (``delete-private-endpoint``).
 """
 
+import asyncio
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import pulumi
@@ -14,6 +20,7 @@ import pulumi
 from contract.agent import NAMESPACE
 from contract.azure import group_of, subscription_of
 from contract.lines import line, placed
+from contract.messages.base import TIME_SCALE_VARIABLE
 
 _GUIDE: Final = "docs/users/operating.md, When only Azure or Kubernetes speaks"
 
@@ -39,6 +46,8 @@ def _registration(said: str) -> str:
     )
 
 
+BUSY: Final = "ConflictInProcessing"
+"""Grafana's code: one operation at a time runs on a workspace and its private endpoints."""
 _CURES: Final[tuple[tuple[str, str | Callable[[str], str]], ...]] = (
     (
         r"AuthorizationFailed|does not have authorization",
@@ -69,6 +78,11 @@ _CURES: Final[tuple[tuple[str, str | Callable[[str], str]], ...]] = (
         "the extension, and makes it again",
     ),
     (
+        BUSY,
+        "Another operation is in progress on Grafana, perhaps another stack's: run it again once "
+        "that has ended",
+    ),
+    (
         r"is forbidden: User",
         "Your role in the cluster does not allow it: on one with Entra ID it takes Azure "
         "Kubernetes Service RBAC Cluster Admin",
@@ -81,6 +95,11 @@ _CURES: Final[tuple[tuple[str, str | Callable[[str], str]], ...]] = (
 """What a provider's words have, and what helps; the first that fits."""
 
 
+PAUSE_SECONDS: Final = 10
+LONGEST_WAIT_SECONDS: Final = 900
+"""As long as the operations wait. The engine itself tries 100 times (``maxErrorHookRetries``)."""
+
+
 def cure_for(said: str) -> str:
     """A sentence on what helps; empty where the cause is not known."""
     for pattern, cure in _CURES:
@@ -89,10 +108,23 @@ def cure_for(said: str) -> str:
     return ""
 
 
-def say_what_helps() -> None:
-    """From here on: beside each failure of a provider, what helps."""
+def waits_again(errors: Sequence[str]) -> bool:
+    """Whether what failed, the newest failure first, is to be tried again after a pause."""
+    return BUSY in errors[0] and len(errors) * PAUSE_SECONDS <= LONGEST_WAIT_SECONDS
 
-    def heard(args: pulumi.ErrorHookArgs) -> bool:
+
+def say_what_helps() -> None:
+    """From here on: beside each failure of a provider, what helps; and waiting for Grafana."""
+
+    async def heard(args: pulumi.ErrorHookArgs) -> bool:
+        if waits_again(args.errors):
+            pulumi.log.info(
+                f"{args.name}: another operation is in progress on Grafana, perhaps another "
+                f"stack's; waiting ... {(len(args.errors) - 1) * PAUSE_SECONDS} s of at most "
+                f"{LONGEST_WAIT_SECONDS} s"
+            )
+            await asyncio.sleep(PAUSE_SECONDS * float(os.environ.get(TIME_SCALE_VARIABLE) or 1))
+            return True
         cure = cure_for("\n".join(args.errors))
         if cure:
             pulumi.log.warn(f"{args.name}: {cure}")

@@ -29,6 +29,7 @@ class Own(StrEnum):
     RELEASE_GUARD = "pyroscope-private-link-guard"
     RELEASE = "pyroscope-release"
     ELSEWHERE = "pyroscope-elsewhere-service"
+    AGENT_SERVICE = "pyroscope-agent-service"
     STORAGE_ACCOUNT = "profile-storage-account"
     STORAGE_ROLE = "profile-storage-role"
     RELEASE_RECOVERY = "pyroscope-release-recovery"

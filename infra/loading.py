@@ -158,7 +158,7 @@ def _surveyed(operations: Operations, request: SurveyRequest, *, preview: bool) 
     if preview:
         return found
     for waited in range(0, LONGEST_OPERATION_SECONDS, WAIT_SECONDS):
-        occupied = operation_in_progress(found)
+        occupied = operation_in_progress(found, request)
         if not occupied:
             break
         pulumi.log.info(

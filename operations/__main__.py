@@ -191,6 +191,12 @@ def _approve_private_endpoint(options: argparse.Namespace, session: Session) -> 
     return _Answer(approve(_request(options, session, ApprovalRequest), session).to_json())
 
 
+def _delete_private_endpoint(options: argparse.Namespace, session: Session) -> _Answer:
+    from operations.managed_endpoint import delete
+
+    return _Answer(delete(_request(options, session, ApprovalRequest), session).to_json())
+
+
 def _apply_data_source(options: argparse.Namespace, session: Session) -> _Answer:
     from operations.data_sources import apply
 
@@ -271,6 +277,11 @@ _RELEASE_EXAMPLE = (
     """echo '{"clusterId": "<ARM id of the cluster>", """
     f""""namespace": "{agent.NAMESPACE}", "records": [{{"name": "<Secret>", "uid": "<its uid>", """
     """"status": "pending-upgrade"}]}' | sh operations/run """
+)
+_ENDPOINT_EXAMPLE = (
+    """echo '{"grafanaId": "<ARM id of the Grafana workspace>", "endpointName": """
+    """"<endpoint>", "privateLinkId": "<ARM id of the Private Link Service>", """
+    """"requestMessage": "<message of the endpoint>"}' | sh operations/run """
 )
 _SOURCE_EXAMPLE = f"""sh operations/run {{verb}} --request source.json
 
@@ -409,11 +420,14 @@ _COMMANDS = {
     ),
     Verb.APPROVE_PRIVATE_ENDPOINT: _Command(
         "approve Grafana's managed private endpoint, refresh Grafana, print the private address",
-        """echo '{"grafanaId": "<ARM id of the Grafana workspace>", "endpointName": """
-        """"<endpoint>", "privateLinkId": "<ARM id of the Private Link Service>", """
-        """"requestMessage": "<message of the endpoint>"}' | sh operations/run """
-        "approve-private-endpoint",
+        _ENDPOINT_EXAMPLE + "approve-private-endpoint",
         _approve_private_endpoint,
+        deadline_option="--deadline",
+    ),
+    Verb.DELETE_PRIVATE_ENDPOINT: _Command(
+        "delete that endpoint, as soon as no other operation runs on Grafana",
+        _ENDPOINT_EXAMPLE + "delete-private-endpoint",
+        _delete_private_endpoint,
         deadline_option="--deadline",
     ),
     Verb.APPLY_DATA_SOURCE: _Command(

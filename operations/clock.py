@@ -11,10 +11,8 @@ from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import TypeVar
 
+from contract.messages.base import TIME_SCALE_VARIABLE
 from operations.errors import ExitCode, OperationError
-
-TIME_SCALE_VARIABLE = "GPUOBS_TIME_SCALE"
-"""For tests: wall seconds per second slept. Deadlines go on counting unscaled seconds."""
 
 GIVE_UP_AFTER: Mapping[ExitCode, float] = {
     ExitCode.UNREACHABLE: 120.0,

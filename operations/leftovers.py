@@ -6,13 +6,14 @@ stack's, or none.
 
 from collections.abc import Iterator
 
-from contract.agent import NAMESPACE
+from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.json import Document
 from contract.lines import in_cluster
 from contract.messages.leftovers import (
     DAEMON_SETS,
     NAMESPACE_PATH,
     POD_MONITORS,
+    SERVICE_PATH,
     STACK_MARK,
     Leftover,
     LeftoversRequest,
@@ -87,10 +88,13 @@ def _looked_up(api: Kubernetes, *, keeps_namespace: bool) -> Iterator[tuple[str,
         listed = api.find(collection, "look for what this stack has made") or Document({})
         for one in listed.children("items"):
             yield f"{collection}/{one.text('metadata', 'name')}", one
+    single = {SERVICE_PATH: "look for the agents' Service"}
     if not keeps_namespace:
-        found = api.find(NAMESPACE_PATH, "look for the namespace")
+        single[NAMESPACE_PATH] = "look for the namespace"
+    for path, action in single.items():
+        found = api.find(path, action)
         if found is not None:
-            yield NAMESPACE_PATH, found
+            yield path, found
 
 
 def _cluster(request: LeftoversRequest, session: Session) -> Kubernetes:
@@ -122,6 +126,8 @@ def _describe(path: str) -> tuple[str, ...]:
     """The words that show the object at ``path`` of Kubernetes' API."""
     if path == NAMESPACE_PATH:
         return ("kubectl", "describe", "namespace", NAMESPACE)
+    if path == SERVICE_PATH:
+        return ("kubectl", "describe", "service", PYROSCOPE_SERVICE, "--namespace", NAMESPACE)
     # With its group: another group may have a kind of that name.
     _, _, group, _, _, namespace, kind, name = path.split("/")
     return ("kubectl", "describe", f"{kind}.{group}", name, "--namespace", namespace)

@@ -11,7 +11,7 @@ from functools import partial
 from contract.azure import GRAFANA, GRAFANA_API, ResourceId, managed_endpoint_id
 from contract.json import Document
 from contract.lines import delete_resource, line
-from contract.messages.private_link import ApprovalRequest
+from contract.messages.private_link import ApprovalRequest, DeletedEndpoint
 from operations.azure import is_absent, parse_id
 from operations.clock import say
 from operations.errors import ExitCode, OperationError
@@ -78,9 +78,8 @@ def make_again(request: ApprovalRequest, session: Session) -> None:
     }
     if tags := found.fields.get("tags"):
         body["tags"] = tags
-    name = f"the managed private endpoint {request.endpoint_name}"
+    name = _name(request)
     steps: tuple[tuple[str, Callable[[], None]], ...] = (
-        (f"the deletion of {name}", partial(_delete, request, session)),
         (f"{name} to be gone", partial(_expect_gone, request, session)),
         (f"the creation of {name}", partial(_create, request, session, body)),
         (name, partial(_expect_made, request, session)),
@@ -88,6 +87,34 @@ def make_again(request: ApprovalRequest, session: Session) -> None:
     for what, probe in steps:
         session.clock.poll(probe, what=what, within=session.within(_DEADLINE))
     say(f"made {name} again")
+
+
+def delete(request: ApprovalRequest, session: Session) -> DeletedEndpoint:
+    """Delete the endpoint and wait until it is gone; nothing where it, or its Grafana, is.
+
+    The provider deletes it right afterwards, and then finds nothing: it does not repeat what
+    Grafana refuses during another operation, which here is waited for.
+
+    Raises:
+        OperationError: FORBIDDEN, UNREACHABLE, BUSY on expiry; REJECTED.
+    """
+    name = _name(request)
+    found = session.clock.poll(
+        partial(_find, request, session), what=name, within=session.within(_DEADLINE)
+    )
+    if found is not None and not found.is_of(request):
+        say(f"note: {name} is not as this stack made it, and is left to the provider")
+    elif found is not None:
+        session.clock.poll(
+            partial(_expect_gone, request, session),
+            what=f"{name} to be gone",
+            within=session.within(_DEADLINE),
+        )
+    return DeletedEndpoint(name=request.endpoint_name)
+
+
+def _name(request: ApprovalRequest) -> str:
+    return f"the managed private endpoint {request.endpoint_name}"
 
 
 def _delete(request: ApprovalRequest, session: Session) -> None:
@@ -101,13 +128,23 @@ def _delete(request: ApprovalRequest, session: Session) -> None:
 
 
 def _expect_gone(request: ApprovalRequest, session: Session) -> None:
+    """Delete it where it is not being deleted, whatever was answered before."""
+    found = _find(request, session)
+    if found is None:
+        return
+    if found.provisioning_state != "Deleting":
+        _delete(request, session)
+    raise OperationError(ExitCode.BUSY, "it is being deleted", transient=True)
+
+
+def _find(request: ApprovalRequest, session: Session) -> ManagedEndpoint | None:
+    """The endpoint; None where Azure itself says that it, or its Grafana, is not there."""
     try:
-        read(request, session)
+        return read(request, session)
     except OperationError as error:
         if is_absent(error):
-            return
+            return None
         raise
-    raise OperationError(ExitCode.BUSY, "it is being deleted", transient=True)
 
 
 def _create(request: ApprovalRequest, session: Session, body: Mapping[str, object]) -> None:

@@ -19,6 +19,7 @@ Nothing here fails a deployment: where neither is possible, the extension's own 
 from collections.abc import Callable, Mapping
 
 from contract.agent import NAMESPACE
+from contract.messages.leftovers import STACK_MARK
 from contract.messages.namespace import KeptNamespace, NamespaceRequest
 from operations.azure import is_absent
 from operations.clock import GIVE_UP_AFTER, say
@@ -43,8 +44,9 @@ def keep(request: NamespaceRequest, session: Session) -> KeptNamespace:
 
     def attempt() -> None:
         api = Kubernetes(session, request.cluster_id, admin=request.admin)
-        if request.release is not None:
-            _mark(api, request.namespace, request.release)
+        if marks := _marks(request):
+            path, name = _path(request.namespace), request.namespace
+            api.merge(path, {"metadata": marks}, f"mark the namespace {name}")
         for path, manifest in _protection(request).items():
             api.apply(path, manifest, f"protect the namespace {request.namespace}")
 
@@ -87,11 +89,7 @@ def is_kept(api: Kubernetes, request: NamespaceRequest) -> bool:
     namespace = api.find(_path(request.namespace), f"look at the namespace {request.namespace}")
     if namespace is None:
         return True
-    release = request.release
-    marked = release is None or holds(
-        namespace.value("metadata"), _marks(request.namespace, release)
-    )
-    return marked and all(
+    return holds(namespace.value("metadata"), _marks(request)) and all(
         (found := api.find(path, "look at its protection")) is not None
         and holds(found.fields, manifest)
         for path, manifest in _protection(request).items()
@@ -112,21 +110,22 @@ def _attempted(attempt: Callable[[], None], what: str, session: Session) -> Oper
     return None
 
 
-def _mark(api: Kubernetes, namespace: str, release: str) -> None:
-    """Let Helm take the namespace for an object of the release ``release``."""
-    marks = {"metadata": _marks(namespace, release)}
-    api.merge(_path(namespace), marks, f"mark the namespace {namespace}")
+def _marks(request: NamespaceRequest) -> Mapping[str, object]:
+    """What of its metadata says whose it is: this stack's, and of the extension's Helm release.
 
-
-def _marks(namespace: str, release: str) -> Mapping[str, object]:
-    return {
-        "labels": {MANAGED_BY: "Helm"},
-        "annotations": {
-            RELEASE_NAME: release,
-            RELEASE_NAMESPACE: namespace,
-            RESOURCE_POLICY: "keep",
-        },
+    With the second Helm takes the namespace for an object of that release.
+    """
+    annotations: dict[str, str] = {}
+    if request.stack_mark is not None:
+        annotations[STACK_MARK] = request.stack_mark
+    if request.release is None:
+        return {"annotations": annotations} if annotations else {}
+    annotations |= {
+        RELEASE_NAME: request.release,
+        RELEASE_NAMESPACE: request.namespace,
+        RESOURCE_POLICY: "keep",
     }
+    return {"labels": {MANAGED_BY: "Helm"}, "annotations": annotations}
 
 
 def _path(namespace: str) -> str:

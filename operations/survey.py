@@ -46,6 +46,7 @@ from contract.messages.survey import (
 )
 from operations import link_survey, lock_survey, storage_survey
 from operations.azure import not_understood, parse_id, presence_of
+from operations.clock import GIVE_UP_AFTER
 from operations.compute_survey import VmSizes, capability
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
 from operations.errors import ExitCode, OperationError, in_short
@@ -92,10 +93,12 @@ def survey(request: SurveyRequest, session: Session) -> Survey:
 
 
 def _await_rest(request: SurveyRequest, session: Session) -> None:
-    """Wait until neither cluster nor Grafana is in the middle of an operation, or for so long."""
+    """Wait until nothing that is there is in the middle of an operation, or for so long each."""
     waited_for = (
         (request.cluster_id, azure.MANAGED_CLUSTER_API),
         (request.grafana_id, azure.GRAFANA_API),
+        (request.gpu_pool_id, azure.MANAGED_CLUSTER_API),
+        (request.extension_id, azure.EXTENSION_API),
     )
     for path, api_version in waited_for:
 
@@ -109,7 +112,13 @@ def _await_rest(request: SurveyRequest, session: Session) -> None:
         with suppress(OperationError):
             if path:
                 # What it is then, the survey tells.
-                session.clock.poll(probe, what=path, within=request.wait, quiet=True)
+                session.clock.poll(
+                    probe,
+                    what=path,
+                    within=request.wait,
+                    give_up_after={**GIVE_UP_AFTER, ExitCode.NOT_FOUND: 0.0},
+                    quiet=True,
+                )
 
 
 def _signed_in(request: SurveyRequest, session: Session) -> str:
@@ -888,6 +897,7 @@ def _pool_facts(pool: Document) -> PoolFacts:
         taints=pool.texts("nodeTaints"),
         labels=_texts_of(pool.child("nodeLabels")),
         tags=_texts_of(pool.child("tags")),
+        provisioning_state=pool.text("provisioningState"),
     )
 
 

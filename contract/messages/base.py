@@ -50,6 +50,7 @@ class Verb(StrEnum):
     AWAIT_PRIVATE_LINK = "await-private-link"
     AWAIT_PRIVATE_LINK_UNUSED = "await-private-link-unused"
     APPROVE_PRIVATE_ENDPOINT = "approve-private-endpoint"
+    DELETE_PRIVATE_ENDPOINT = "delete-private-endpoint"
     APPLY_DATA_SOURCE = "apply-data-source"
     DELETE_DATA_SOURCE = "delete-data-source"
     APPLY_DASHBOARD = "apply-dashboard"
@@ -66,6 +67,9 @@ OBSERVED_VARIABLE = "GPUOBS_OBSERVED"
 fresh random one; the changed environment makes the engine update the command, and the command
 stores the new revision. Never part of a request: observing must not depend on the last answer.
 """
+
+TIME_SCALE_VARIABLE = "GPUOBS_TIME_SCALE"
+"""For tests: wall seconds per second slept. Deadlines go on counting unscaled seconds."""
 
 LAUNCHER = "sh operations/run"
 """How a command starts an operation: relative to the program's directory, the same everywhere."""

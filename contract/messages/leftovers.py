@@ -7,7 +7,7 @@ nothing uses it yet.
 
 from typing import Final
 
-from contract.agent import NAMESPACE
+from contract.agent import NAMESPACE, PYROSCOPE_SERVICE
 from contract.choices import DEVICE_PLUGIN_NAMESPACE
 from contract.messages.base import Message
 
@@ -17,7 +17,9 @@ STACK_MARK: Final = "gpuobs/stack"
 NAMESPACE_PATH: Final = f"/api/v1/namespaces/{NAMESPACE}"
 DAEMON_SETS: Final = f"/apis/apps/v1/namespaces/{DEVICE_PLUGIN_NAMESPACE}/daemonsets"
 POD_MONITORS: Final = f"/apis/azmonitoring.coreos.com/v1/namespaces/{NAMESPACE}/podmonitors"
-"""Where a stack makes something: its namespace, and lists that others' objects are in as well."""
+SERVICE_PATH: Final = f"/api/v1/namespaces/{NAMESPACE}/services/{PYROSCOPE_SERVICE}"
+"""Where a stack makes something: its namespace, the Service to which the agents push where no chart
+makes it, and lists that others' objects are in as well."""
 
 
 class LeftoversRequest(Message):

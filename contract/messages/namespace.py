@@ -16,6 +16,8 @@ class NamespaceRequest(Message):
     release: str | None = None
     """Helm release of the extension, which may take the namespace over; None: the namespace is
     somebody else's, and not marked."""
+    stack_mark: str | None = None
+    """Of the stack that has made the namespace; None: it is not marked with one."""
 
 
 class KeptNamespace(Message):

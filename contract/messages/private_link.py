@@ -62,13 +62,22 @@ class Released(Message):
 
 
 class ApprovalRequest(Message):
-    """Approve the one connection that the managed private endpoint made; then refresh Grafana."""
+    """Approve the one connection that the managed private endpoint made; then refresh Grafana.
+
+    For ``delete-private-endpoint``, too, which ends both.
+    """
 
     grafana_id: str
     endpoint_name: str
     private_link_id: str
     request_message: str
     """The stack-unique message the endpoint was created with; becomes part of the description."""
+
+
+class DeletedEndpoint(Message):
+    """``delete-private-endpoint`` answers the name that Grafana has no endpoint of any more."""
+
+    name: str
 
 
 class Approval(Message):

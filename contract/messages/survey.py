@@ -82,6 +82,8 @@ class SurveyRequest(Message):
     cluster_id: str | None = None
     extension_id: str | None = None
     """The agent's cluster extension."""
+    gpu_pool_id: str | None = None
+    """The pool of GPU nodes that this stack makes."""
     grafana_id: str | None = None
     workspace_id: str | None = None
     look_for_access_endpoint: bool = False
@@ -106,7 +108,8 @@ class SurveyRequest(Message):
     private_endpoint_name: str | None = None
     """The managed private endpoint on the Grafana workspace."""
     wait: float = 0.0
-    """Seconds to wait for a cluster or a Grafana that is in the middle of an operation."""
+    """Seconds to wait for a cluster or a Grafana that is in the middle of an operation, or what of
+    this stack's is made there."""
     look_inside: bool = False
     """Whether to ask the cluster's API server what is in it."""
     stack_mark: str = ""
@@ -188,6 +191,7 @@ class PoolFacts(Message):
     taints: tuple[str, ...] = ()
     labels: Mapping[str, str] = {}
     tags: Mapping[str, str] = {}
+    provisioning_state: str = ""
 
 
 class NodeSize(Message):

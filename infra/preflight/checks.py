@@ -35,7 +35,13 @@ from infra.preflight.grafana import (
     check_grafana,
     check_workspace,
 )
-from infra.preflight.leftovers import check_leftovers, own_endpoint, own_leftovers
+from infra.preflight.leftovers import (
+    check_leftovers,
+    own_endpoint,
+    own_extension,
+    own_leftovers,
+    own_pool,
+)
 from infra.preflight.locks import check_locks
 from infra.preflight.on_grafana import check_on_grafana
 from infra.preflight.own_grafana import check_own_grafana
@@ -83,6 +89,10 @@ class Existing:
     """Whether the cluster's identity is let make the private link in a group of one's own."""
     own_endpoint: str
     """ARM id of the private endpoint that a killed run has made, to be imported; empty: none."""
+    own_pool: str
+    """The same of the GPU pool."""
+    own_extension: str
+    """The same of the agent's extension."""
     warnings: tuple[str, ...]
     """Sentences on what works less well than it could."""
 
@@ -128,6 +138,8 @@ def evaluate(
         leftovers=own_leftovers(settings, survey, deployed),
         storage_kept=is_kept(settings, survey, request, deployed),
         own_endpoint=own_endpoint(survey, request, deployed),
+        own_pool=own_pool(settings, survey, request, deployed),
+        own_extension=own_extension(settings, survey, deployed),
         makes_link_role=makes_link_role(settings, survey, deployed),
         warnings=warnings,
     )
@@ -167,11 +179,22 @@ def _findings(
     yield from _registry_login(survey, request)
 
 
-def operation_in_progress(survey: Survey) -> str:
+def operation_in_progress(survey: Survey, request: SurveyRequest) -> str:
     """What an ``up`` waits for before it changes anything, for a person; empty: nothing."""
-    for kind, found in (("cluster", survey.cluster), ("Grafana workspace", survey.grafana)):
-        if _ends_by_itself(found.provisioning_state):
-            return f"{kind} {name_of(found.id)}, which is {found.provisioning_state}"
+    places = [
+        ("cluster", survey.cluster.id, survey.cluster.provisioning_state),
+        ("Grafana workspace", survey.grafana.id, survey.grafana.provisioning_state),
+    ]
+    places += [
+        ("node pool", request.gpu_pool_id, pool.provisioning_state)
+        for pool in survey.cluster.pools
+        if request.gpu_pool_id and pool.name == name_of(request.gpu_pool_id)
+    ]
+    if survey.installed.id == request.extension_id:
+        places.append(("extension", survey.installed.id, survey.installed.provisioning_state))
+    for kind, found, state in places:
+        if _ends_by_itself(state):
+            return f"{kind} {name_of(found)}, which is {state}"
     return ""
 
 

@@ -17,6 +17,8 @@ from contract.azure import (
     GRAFANA_API,
     MANAGED_CLUSTER_API,
     PRIVATE_LINK_SERVICE,
+    STACK_TAG,
+    agent_pool_id,
     group_id,
     subscription_of,
 )
@@ -25,13 +27,15 @@ from contract.messages.leftovers import (
     DAEMON_SETS,
     NAMESPACE_PATH,
     POD_MONITORS,
+    SERVICE_PATH,
     Leftover,
 )
-from contract.messages.survey import EndpointFacts, Presence, Survey, SurveyRequest
+from contract.messages.survey import EndpointFacts, PoolFacts, Presence, Survey, SurveyRequest
 from infra.deployed import Own
 from infra.faults import Fault
 from infra.interrupted import is_own
 from infra.preflight.finding import Finding, Place
+from infra.preflight.pools import is_as_fixed
 from infra.settings import Settings
 
 
@@ -49,6 +53,8 @@ def own_leftovers(
         if path == NAMESPACE_PATH:
             may_go = settings.cluster.create_namespace and inside.namespace_empty
             return may_go and Own.NAMESPACE not in deployed
+        if path == SERVICE_PATH:
+            return Own.ELSEWHERE not in deployed and Own.AGENT_SERVICE not in deployed
         return stands_for[path.rpartition("/")[0]] not in deployed
 
     return tuple(one for one in inside.marked if is_one(one.path))
@@ -74,6 +80,51 @@ def own_endpoint(survey: Survey, request: SurveyRequest, deployed: Container[str
     return ""
 
 
+def own_pool(
+    settings: Settings, survey: Survey, request: SurveyRequest, deployed: Container[str]
+) -> str:
+    """ARM id of the GPU pool that a killed run of this stack has made; empty: none.
+
+    Known by its tag, and only where the settings do not make another one of it.
+    """
+    found = _pool_in_the_way(settings, survey, deployed)
+    if found is None or not _is_marked(found, request) or found.provisioning_state == "Failed":
+        return ""
+    return (request.gpu_pool_id or "") if is_as_fixed(found, settings.gpu_pool) else ""
+
+
+def own_extension(settings: Settings, survey: Survey, deployed: Container[str]) -> str:
+    """ARM id of the extension that a killed run of this stack has made; empty: none.
+
+    An extension has no tags. Right before it a stack makes the namespace that it runs in, and with
+    that in the state nobody else had reason to install it.
+    """
+    found = survey.installed
+    made_right_before = settings.cluster.create_namespace and Own.NAMESPACE in deployed
+    if (
+        found.presence is Presence.FOUND
+        and Own.EXTENSION not in deployed
+        and made_right_before
+        and found.name == settings.inspektor_gadget.name
+        and found.provisioning_state != "Failed"
+    ):
+        return found.id
+    return ""
+
+
+def _pool_in_the_way(
+    settings: Settings, survey: Survey, deployed: Container[str]
+) -> PoolFacts | None:
+    wanted = settings.gpu_pool
+    if not wanted.enabled or Own.GPU_POOL in deployed:
+        return None
+    return next((one for one in survey.cluster.pools if one.name == wanted.name), None)
+
+
+def _is_marked(pool: PoolFacts, request: SurveyRequest) -> bool:
+    return pool.tags.get(STACK_TAG) == request.stack_mark
+
+
 def check_leftovers(
     settings: Settings,
     survey: Survey,
@@ -92,9 +143,9 @@ def check_leftovers(
     yield from _private_endpoints(settings, survey, request, deployed)
     yield from _access_endpoint(survey, cluster, deployed, collects=collects)
     yield from _release(survey, request, cluster, deployed)
-    yield from _extension(survey, cluster, deployed)
+    yield from _extension(settings, survey, cluster, deployed)
     yield from _namespace(settings, survey, cluster, deployed)
-    yield from _gpu_pool(settings, survey, cluster, deployed)
+    yield from _gpu_pool(settings, survey, request, cluster, deployed)
 
 
 def _private_endpoints(
@@ -180,12 +231,18 @@ def _release(
     )
 
 
-def _extension(survey: Survey, cluster: Place, deployed: Container[str]) -> Iterator[Finding]:
+def _extension(
+    settings: Settings, survey: Survey, cluster: Place, deployed: Container[str]
+) -> Iterator[Finding]:
     found = survey.installed
+    if own_extension(settings, survey, deployed):
+        return  # imported by the update itself
     if found.presence is Presence.FOUND and Own.EXTENSION not in deployed:
+        has_failed = found.provisioning_state == "Failed"
+        said = f", and has failed: {found.message}" if has_failed and found.message else ""
         yield Fault(
             path=f"extension {found.name} of cluster {cluster.name}",
-            rule="is installed already, by hand or from another stack",
+            rule=f"is installed already, by hand, from another stack or by a killed run{said}",
             why="a cluster has one extension of the agent's type, and Azure's provider does not "
             "create what exists.",
             fix="delete it; this stack installs it again: "
@@ -235,18 +292,32 @@ def _namespace(
 
 
 def _gpu_pool(
-    settings: Settings, survey: Survey, cluster: Place, deployed: Container[str]
+    settings: Settings,
+    survey: Survey,
+    request: SurveyRequest,
+    cluster: Place,
+    deployed: Container[str],
 ) -> Iterator[Finding]:
-    pool = settings.gpu_pool
-    if not pool.enabled or Own.GPU_POOL in deployed:
+    found = _pool_in_the_way(settings, survey, deployed)
+    if found is None or own_pool(settings, survey, request, deployed):
         return
-    if pool.name in {found.name for found in survey.cluster.pools}:
+    path = f"gpuobs:gpuPool.name (pool {found.name} of cluster {cluster.name})"
+    why = "this stack makes a pool of its own, and Azure's provider does not create what exists."
+    delete = delete_resource(agent_pool_id(cluster.id, found.name), MANAGED_CLUSTER_API)
+    if _is_marked(found, request):
+        failed = found.provisioning_state == "Failed"
         yield Fault(
-            path=f"gpuobs:gpuPool.name (pool {pool.name} of cluster {cluster.name})",
-            rule="there is a pool of that name already",
-            why="this stack makes a pool of its own, and Azure's provider does not create what "
-            "exists.",
-            fix="use the one that is there: write gpuobs:gpuPool: { enabled: false }; or choose "
-            "another name; or, if an interrupted run of this stack has left it, delete it: "
-            + delete_resource(f"{cluster.id}/agentPools/{pool.name}", MANAGED_CLUSTER_API),
+            path=path,
+            rule="is from an interrupted run of this stack, and "
+            + ("has failed" if failed else "not what the settings ask for now"),
+            why=why,
+            fix=f"delete it: {delete}",
         )
+        return
+    yield Fault(
+        path=path,
+        rule="there is a pool of that name already",
+        why=why,
+        fix="use the one that is there: write gpuobs:gpuPool: { enabled: false }; or choose "
+        f"another name; or, if an interrupted run of this stack has left it, delete it: {delete}",
+    )

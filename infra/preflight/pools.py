@@ -9,6 +9,7 @@ much costs an update that says what is so already, too little one that AKS refus
 
 from collections.abc import Iterable
 
+from contract.azure import STACK_TAG
 from contract.choices import SPOT_LABEL, SPOT_TAINT, SYSTEM_POOL
 from contract.messages.survey import PoolFacts
 from infra.settings import GpuPoolSettings, Settings
@@ -32,9 +33,14 @@ def autoscaled_pool_changes(settings: Settings, pools: Iterable[PoolFacts]) -> b
     return (
         found is not None
         # One that is made again begins with the smallest number of nodes.
-        and _fixed(found) == _wanted_fixed(wanted)
+        and is_as_fixed(found, wanted)
         and _changeable(found) != _wanted_changeable(settings)
     )
+
+
+def is_as_fixed(pool: PoolFacts, wanted: GpuPoolSettings) -> bool:
+    """Whether the pool is one that ``wanted`` does not make anew, as far as the survey shows."""
+    return _fixed(pool) == _wanted_fixed(wanted)
 
 
 def _fixed(pool: PoolFacts) -> tuple[object, ...]:
@@ -52,7 +58,8 @@ def _changeable(pool: PoolFacts) -> tuple[object, ...]:
         pool.os_sku.lower(),
         sorted(pool.taints),
         dict(pool.labels),
-        dict(pool.tags),
+        {key: value for key, value in pool.tags.items() if key != STACK_TAG},
+        STACK_TAG in pool.tags,
     )
 
 
@@ -65,6 +72,7 @@ def _wanted_changeable(settings: Settings) -> tuple[object, ...]:
         sorted([*wanted.taints, *([SPOT_TAINT] if spot else [])]),
         {**wanted.labels, **({SPOT_LABEL: "spot"} if spot else {})},
         dict(settings.azure.tags),
+        True,
     )
 
 

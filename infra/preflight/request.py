@@ -86,7 +86,7 @@ def survey_request(
             "pyroscope": _pyroscope(settings),
             **_grafana(settings, names, subscription, own_group, deployed),
             **_storage(settings, names, own_subscription),
-            **_nodes(settings),
+            **_nodes(settings, asked_cluster),
         }
     )
     rights = wanted_rights(settings, request, azure.group_id(own_subscription, own_group))
@@ -157,10 +157,11 @@ def _storage(settings: Settings, names: Names, subscription: str) -> dict[str, o
     }
 
 
-def _nodes(settings: Settings) -> dict[str, object]:
-    """Whether the sizes of nodes are looked up, and which besides those that are there."""
-    created = settings.cluster.create
+def _nodes(settings: Settings, cluster_id: str) -> dict[str, object]:
+    """The GPU pool; whether the sizes of nodes are looked up, and which besides those there."""
+    created, pool = settings.cluster.create, settings.gpu_pool
     return {
+        "gpu_pool_id": azure.agent_pool_id(cluster_id, pool.name) if pool.enabled else None,
         "size_nodes": settings.pyroscope.mode is ServerMode.DISTRIBUTED,
         "node_vm_size": created.system_pool.vm_size if created is not None else None,
     }
@@ -212,10 +213,11 @@ def _workspace_id(subscription: str, workspace: AzureMonitorWorkspaceSettings | 
 
 def _made_in_the_cluster(settings: Settings) -> tuple[Own, ...]:
     """What others may have made there as well, or a run of this stack that was killed."""
-    pool = settings.gpu_pool
+    pool, pyroscope = settings.gpu_pool, settings.pyroscope
     return (
         *(Own.NAMESPACE, Own.EXTENSION),
-        *([] if settings.pyroscope.existing is not None else [Own.RELEASE]),
+        Own.RELEASE if pyroscope.existing is None else Own.ELSEWHERE,
+        *([Own.AGENT_SERVICE] if pyroscope.mode is ServerMode.DISTRIBUTED else []),
         *([Own.GPU_POOL] if pool.enabled else []),
         *([Own.DEVICE_PLUGIN] if pool.enabled and pool.device_plugin else []),
         *([Own.POD_MONITOR] if settings.makes_alerts else []),

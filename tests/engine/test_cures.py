@@ -44,3 +44,26 @@ def test_destroy_without_the_program_shows_azures_own_words_and_goes_on_afterwar
     again = sim.destroy(check=False)
     assert again.ok, again.output
     assert sim.state() == []
+
+
+def busy(method: str, path: str) -> JsonObject:
+    """Another operation runs on Grafana when this one is asked for, the first two times."""
+    error = {"code": "ConflictInProcessing", "message": "Operation conflict occurred"}
+    then = {"status": 409, "body": {"error": error}}
+    return {"service": "arm", "method": method, "path": path, "count": 2, "then": then}
+
+
+def test_an_endpoint_is_made_and_deleted_when_grafana_has_ended_anothers_operation(
+    sim: Simulation,
+) -> None:
+    endpoint = ".*/managedPrivateEndpoints/[^/]+"
+    sim.faults(busy("PUT", endpoint))
+    made = sim.up(check=False)
+    assert made.ok, made.output
+    assert "another operation is in progress on Grafana" in made.output
+    assert sim.preview().ops() == {}
+    sim.faults(busy("DELETE", endpoint))
+    gone = sim.destroy(check=False)
+    sim.faults()
+    assert gone.ok, gone.output
+    assert sim.state() == []

@@ -39,11 +39,14 @@ UPDATES = {
     WAIT: ("stdin",),
     DEVICE_PLUGIN: ("metadata", "spec"),
     RELEASE: ("values",),
+    "gpu-pool-pool": ("tags",),
+    "private-endpoint-approval": ("delete",),
 }
 """What it updates in place, and which inputs differ: the dashboard, whose texts name pages of docs/
 that moved; the wait for the private link, which is told whose connection is the stack's own; the
-device plugin, which gets the stack's mark, requests and limits; and Pyroscope's release, for its
-overrides, a ConfigMap that the server reads anew, and its pod's resources and security context."""
+device plugin, which gets the stack's mark, requests and limits; Pyroscope's release, for its
+overrides, a ConfigMap that the server reads anew, and its pod's resources and security context; the
+GPU pool, which gets the stack's mark; and the approval, which deletes the endpoint at the end."""
 AFTER_A_REFRESH = {"sandbox": {"cluster-cluster": ("agentPoolProfiles",)}}
 """Besides, where a stack made its cluster: the request names the system pool alone, as it is, where
 the refresh brought in a list of all pools."""
@@ -83,15 +86,11 @@ def _upgrade(stacks: RecordedStacks) -> Upgrade:
     recorded_requests = _requests(sim)
     up = {stack: sim.up(stack) for stack in STACKS}
     requests = _requests(sim)
-    changed_by_up = differences(before, stable(sim.inspect()))
+    changed_by_up = _changed(before, stable(sim.inspect()))
 
     sim = stacks.restore()
     refresh_and_up = {stack: sim.up(stack, "--refresh") for stack in SHIPPED}
-    changed_by_refresh = [
-        path
-        for path in differences(before, stable(sim.inspect()))
-        if not _default_of_the_system_pool(before, path)
-    ]
+    changed_by_refresh = _changed(before, stable(sim.inspect()))
 
     sim = stacks.restore()
     with portal_of(sim) as person:
@@ -112,17 +111,21 @@ def _upgrade(stacks: RecordedStacks) -> Upgrade:
     )
 
 
-def _default_of_the_system_pool(before: object, path: str) -> bool:
+def _changed(before: object, after: object) -> list[str]:
+    return [path for path in differences(before, after) if not _default_of_a_pool(before, path)]
+
+
+def _default_of_a_pool(before: object, path: str) -> bool:
     """Whether the Azure of the recording had no value there.
 
-    The update that follows a refresh names the system pool, and AKS fills in what is left out. The
-    cluster's own list only repeats its pools.
+    Whoever updates a pool names it, and AKS fills in what is left out. The cluster's own list only
+    repeats its pools.
     """
     resource, _, name = path.removeprefix("/resources/").partition("/properties/")
     if name == "agentPoolProfiles":
         return True
     known = as_object(dig(before, "resources", resource, "properties") or {})
-    return resource.endswith("/agentPools/system") and name not in known
+    return "/agentPools/" in resource and name not in {*known, "tags"}
 
 
 def _requests(sim: Simulation) -> dict[str, JsonObject]:
@@ -148,11 +151,11 @@ def test_up_leaves_everything_as_the_older_program_made_it(upgrade: Upgrade, sta
     assert _updates(upgrade.up[stack]) == UPDATES
 
 
-def test_up_changes_nothing_in_azure_but_the_dashboards_the_device_plugin_and_the_overrides(
+def test_up_changes_nothing_in_azure_but_what_is_named_here_and_the_tags_of_the_pool(
     upgrade: Upgrade,
 ) -> None:
     changed = {path.rsplit("/", 1)[-1] for path in upgrade.changed_by_up}
-    assert changed == {"dashboards", "objects", "releases"}
+    assert changed == {"dashboards", "objects", "releases", "tags"}
 
 
 def test_every_request_is_spelled_as_it_was_but_for_what_is_new_in_it(upgrade: Upgrade) -> None:
@@ -177,7 +180,8 @@ def test_refresh_and_up_change_as_little_in_azure(upgrade: Upgrade) -> None:
 
 def test_what_somebody_deleted_since_is_seen_and_nothing_else(upgrade: Upgrade) -> None:
     seen = _updates(upgrade.preview_without_source)
-    assert seen == {**UPDATES, "data-sources-pyroscope": ("environment",)}
+    # The approval is run again, and only then is the address known.
+    assert seen == {**UPDATES, "data-sources-pyroscope": ("environment", "stdin")}
 
 
 def test_destroy_runs_what_the_older_program_wrote_and_leaves_nothing(upgrade: Upgrade) -> None:
@@ -194,6 +198,8 @@ def test_nothing_warns(upgrade: Upgrade, stack: str) -> None:
 def test_former_spellings_in_a_stack_file_are_said_once_each_with_the_new_ones(
     upgrade: Upgrade,
 ) -> None:
-    tier, adopt = sorted(upgrade.up["adopting"].diagnostics)
+    # Its pool is autoscaled, and updated.
+    pool, tier, adopt = sorted(upgrade.up["adopting"].diagnostics)
+    assert "The update of GPU pool gpu says how many nodes it has" in pool
     assert "gpuobs:grafana.dataSources.adopt is now gpuobs:grafana.adopt" in adopt
     assert "gpuobs:grafana.create.tier is no longer a setting" in tier

@@ -62,7 +62,8 @@ def _run(
         if stage.struck() == before:
             typed, failed = cures.cure(stage, done)
             saw += [f"typed: {one}" for one in typed]
-            why += failed
+            # A command that meets a fault is one run more that fails.
+            why += failed if stage.struck() == before else ()
             if not typed:
                 why.append(f"run {number + 1} failed without a new fault: {done.error}")
             if why:

@@ -19,6 +19,8 @@ LEFT: Final = "left"
 """Nothing is deployed; a namespace and a device plugin with the stack's mark are in the cluster."""
 CUT_OFF: Final = "cut off"
 """Deployed, and Helm was killed in the middle of an upgrade."""
+EDITED: Final = "edited"
+"""Deployed, and a person has edited the release's ConfigMap."""
 SILENT: Final = frozenset(
     {
         Verb.HOLD_PRIVATE_LINK,
@@ -36,6 +38,7 @@ _MOMENTS: Final = (("create", PENDING), ("update", DEPLOYED), ("delete", DEPLOYE
 _GROUP: Final = resource_group("rg-dev")
 _CLUSTER: Final = f"{_GROUP}/providers/Microsoft.ContainerService/managedClusters/aks-dev"
 _RELEASE: Final = "/releases/gadget/pyroscope"
+_CONFIG_MAP: Final = "/api/v1/namespaces/gadget/configmaps/pyroscope-config"
 _SECRETS: Final = "/api/v1/namespaces/gadget/secrets"
 SURVEY: Final[JsonObject] = {
     "providerSubscriptionId": "11111111-1111-4111-8111-111111111111",
@@ -89,6 +92,7 @@ def jobs(stage: Stage) -> Iterator[Job]:
     storage = json.dumps(STORAGE)
     yield Job("await-profile-storage", Verb.AWAIT_PROFILE_STORAGE, storage, DEPLOYED)
     yield _cut_off(stage)
+    yield _edited(stage)
     _make_pending(stage)
     leftovers = next(one for one in found.values() if one.verb is Verb.REMOVE_LEFTOVERS)
     named = _leave(stage, as_text(as_object(json.loads(leftovers.request))["mark"]))
@@ -182,6 +186,17 @@ def _cut_off(stage: Stage) -> Job:
     stage.keep(CUT_OFF)
     request = {"clusterId": _CLUSTER, "namespace": "gadget", "records": records}
     return Job("recover-release", Verb.RECOVER_RELEASE, json.dumps(request), CUT_OFF)
+
+
+def _edited(stage: Stage) -> Job:
+    """``repair-release``, on a world in which it is needed."""
+    stage.go_back(DEPLOYED)
+    with portal_of(stage.sim) as portal:
+        Kubernetes(portal, _CLUSTER).edit(_CONFIG_MAP, {"data": {"config.yaml": "# by hand"}})
+    stage.keep(EDITED)
+    edited = {"path": _CONFIG_MAP, "name": "ConfigMap gadget/pyroscope-config", "seen": ""}
+    request = {"clusterId": _CLUSTER, "objects": [edited]}
+    return Job("repair-release", Verb.REPAIR_RELEASE, json.dumps(request), EDITED)
 
 
 def _leave(stage: Stage, mark: str) -> str:

@@ -106,6 +106,32 @@ def _failures(results: Sequence[Result]) -> Iterator[str]:
         why = "; ".join(one.why).replace("|", "\\|").replace("\n", " ")[:WHY]
         yield f"| `{one.verb}`: {one.case} | {_escaped(why)} |"
     yield ""
+    yield from _believed()
+
+
+def _believed() -> Iterator[str]:
+    """What no run of ours can see, so that it is not struck."""
+    deletions = [call for call in calls.read() if call.method == "DELETE"]
+    names = {
+        kind: sorted(
+            {
+                call.path.rsplit("/", 2)[1]
+                for call in deletions
+                if expected(call, kind) is Outcome.BELIEVED
+            }
+        )
+        for kind in ("200 empty", "200 page")
+    }
+    yield (
+        "Not struck, because nothing of ours could tell: Pulumi's azure-native takes the status of "
+        "a success for done when it deletes (`Delete` in its `client_azcore.go`). Where something "
+        "between it and Azure answers a deletion with an empty success "
+        f"({', '.join(names['200 empty'])}) or with a page ({', '.join(names['200 page'])}), "
+        "`destroy` ends well and the resource stays, in no state any more; one of those that stay "
+        "may hold up what is deleted after it. What is left is found with `az resource list "
+        "--resource-group GROUP --output table`."
+    )
+    yield ""
 
 
 def _files() -> Iterator[str]:

@@ -247,10 +247,14 @@ def opened(folder: Path, python: Path) -> Generator[Stage]:
         python: a warm Python (:mod:`tests.warm`).
     """
     shutil.rmtree(folder, ignore_errors=True)
+    home = Home(folder / "home")
     try:
-        yield Stage(folder, python)
+        stage = Stage(folder, python)
+        # Operations of its own are no use of a home: without this its server ends after a while.
+        with home.in_use():
+            yield stage
     finally:
-        homes.stop(Home(folder / "home"))
+        homes.stop(home)
 
 
 @contextmanager

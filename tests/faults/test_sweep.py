@@ -86,9 +86,10 @@ def test_no_answer_is_believed_that_was_not_understood(
     assert found == []
 
 
-def test_two_runs_on_one_stack_do_not_meet(stage: Stage, runs: Runs) -> None:
+@pytest.mark.parametrize("case", two.cases())
+def test_two_runs_at_once_do_not_meet(stage: Stage, runs: Runs, case: str) -> None:
     del runs
-    result = two.run(stage, "two runs on one stack", calls.read())
+    result = two.run(stage, case, calls.read())
     assert result.ok, result.why
 
 

@@ -24,7 +24,11 @@ SERVICE: JsonObject = {
 
 def request_for(**changes: Any) -> NamespaceRequest:
     request = NamespaceRequest(
-        cluster_id=CLUSTER_ID, namespace="gadget", service="pyroscope", release="inspektor-gadget"
+        cluster_id=CLUSTER_ID,
+        namespace="gadget",
+        service="pyroscope",
+        release="inspektor-gadget",
+        stack_mark="gpuobs gpuobs dev 1",
     )
     return request.model_copy(update=changes)
 
@@ -51,6 +55,7 @@ def test_it_is_marked_for_helm_and_kept_while_the_service_is_in_it(
     annotations = as_object(metadata(cluster)["annotations"])
     assert annotations["meta.helm.sh/release-name"] == "inspektor-gadget"
     assert annotations["meta.helm.sh/release-namespace"] == "gadget"
+    assert annotations["gpuobs/stack"] == "gpuobs gpuobs dev 1"
     cluster.call("POST", f"{NAMESPACE}/services", SERVICE)
     refused = cluster.call("DELETE", NAMESPACE)
     assert refused.status_code == 403
@@ -62,7 +67,7 @@ def test_it_is_marked_for_helm_and_kept_while_the_service_is_in_it(
 def test_one_that_is_somebody_elses_is_protected_and_not_marked(
     cluster: Kubernetes, operations: Operations
 ) -> None:
-    operations.succeed(KEEP, request_for(release=None, admin=True))
+    operations.succeed(KEEP, request_for(release=None, stack_mark=None, admin=True))
     assert "labels" not in metadata(cluster)
     assert len(cluster.call("GET", POLICIES).json()["items"]) == 1
 
@@ -182,15 +187,19 @@ def test_as_it_was_left_it_is_kept_and_looking_changes_nothing(
     assert metadata(cluster) == before
 
 
-@pytest.mark.parametrize("lost", ["mark", "policy", "spec"])
+@pytest.mark.parametrize("lost", ["label", "stack's mark", "policy", "spec"])
 def test_what_it_has_lost_is_seen_each_time_anew_until_it_is_kept_again(
     cluster: Kubernetes, operations: Operations, lost: str
 ) -> None:
     operations.succeed(KEEP, request_for())
     policy = f"{POLICIES}/gpuobs-keep-gadget"
-    if lost == "mark":
+    if lost == "label":
         manifest = as_object(cluster.call("GET", NAMESPACE).json())
         as_object(manifest["metadata"])["labels"] = {}
+        cluster.call("PUT", NAMESPACE, manifest)
+    elif lost == "stack's mark":
+        manifest = as_object(cluster.call("GET", NAMESPACE).json())
+        del as_object(as_object(manifest["metadata"])["annotations"])["gpuobs/stack"]
         cluster.call("PUT", NAMESPACE, manifest)
     elif lost == "policy":
         cluster.call("DELETE", policy)

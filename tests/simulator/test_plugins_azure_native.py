@@ -29,6 +29,7 @@ POOL = urn(types.AGENT_POOL.pulumi_type, "pool")
 GRAFANA = urn(types.GRAFANA.pulumi_type, "grafana")
 ENDPOINT = urn(types.MANAGED_PRIVATE_ENDPOINT.pulumi_type, "endpoint")
 WORKSPACE = urn(types.AZURE_MONITOR_WORKSPACE.pulumi_type, "workspace")
+COLLECTION_ENDPOINT = urn(types.DATA_COLLECTION_ENDPOINT.pulumi_type, "dce")
 ROLE = urn(types.ROLE_ASSIGNMENT.pulumi_type, "role")
 
 ROOT = f"/subscriptions/{SUBSCRIPTION_ID}/resourceGroups"
@@ -486,6 +487,35 @@ def test_an_answer_without_json_is_an_error(plugin: Plugin, azure: AzureClient) 
     fail(azure, service="arm", method="PUT", then={"status": 200, "body": "<html></html>"})
     with pytest.raises(CallFailed, match=r"unexpected response from Azure: .* 200 OK"):
         plugin.create(GROUP, {"resourceGroupName": "rg-html", "location": "westeurope"})
+
+
+@pytest.mark.parametrize(
+    ("text", "is_long", "believed"),
+    [
+        ("<html></html>", True, False),
+        ("<html></html>", False, True),
+        ("", True, True),
+        ("", False, True),
+    ],
+)
+def test_a_success_of_a_deletion_is_believed_unless_a_long_one_is_no_json(
+    plugin: Plugin, azure: AzureClient, text: str, is_long: bool, believed: bool
+) -> None:
+    name = f"rg-deleted-{len(text)}-{is_long}"
+    group = made_group(plugin, name)
+    kind, made = GROUP, f"{ROOT}/{group}"
+    inputs: JsonObject = {"resourceGroupName": group, "location": "westeurope"}
+    if not is_long:
+        kind = COLLECTION_ENDPOINT
+        inputs["dataCollectionEndpointName"] = "dce"
+        made, _ = plugin.create(kind, inputs)
+    fail(azure, service="arm", method="DELETE", then={"status": 200, "text": text})
+    if believed:
+        plugin.delete(kind, made, {})
+    else:
+        with pytest.raises(CallFailed, match="invalid character '<' looking for beginning of val"):
+            plugin.delete(kind, made, {})
+    assert plugin.read(kind, made, inputs, {})[0] == made
 
 
 def test_a_resource_that_is_gone_reads_as_gone(plugin: Plugin) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.cures import cure_for
+from infra.cures import BUSY, LONGEST_WAIT_SECONDS, PAUSE_SECONDS, cure_for, waits_again
 
 SAID = {
     "a role": (
@@ -28,6 +28,10 @@ SAID = {
         "az lock list --subscription 1 --output table",
     ),
     "a lock of something that is not said": ("Code='ScopeLocked'", "az lock list --output table"),
+    "a busy Grafana": (
+        "Status=409 Code='ConflictInProcessing' Message='Operation conflict occurred'",
+        "run it again once that has ended",
+    ),
     "a registration": (
         "Code='MissingSubscriptionRegistration' Message='The subscription is not registered to use "
         "namespace 'Microsoft.Dashboard'. See https://aka.ms/rps-not-found ...'",
@@ -70,3 +74,16 @@ def test_where_the_words_tell_the_cause_it_is_said_what_helps_and_where_there_is
 )
 def test_where_they_do_not_nothing_is_said(said: str) -> None:
     assert cure_for(said) == ""
+
+
+BUSY_GRAFANA = f'Status=409 Code="{BUSY}" Message="Operation conflict occurred for workspace x"'
+
+
+def test_a_grafana_with_another_operation_is_waited_for_and_nothing_else_is() -> None:
+    assert waits_again([BUSY_GRAFANA])
+    assert not waits_again(["Status=403 Code='AuthorizationFailed'", BUSY_GRAFANA])
+
+
+def test_the_wait_for_grafana_ends_before_the_engine_hides_the_error_behind_its_own() -> None:
+    attempts = next(n for n in range(1, 1000) if not waits_again([BUSY_GRAFANA] * n))
+    assert LONGEST_WAIT_SECONDS / PAUSE_SECONDS < attempts < 100

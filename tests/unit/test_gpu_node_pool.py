@@ -54,6 +54,15 @@ def test_a_fixed_pool_has_its_count_and_no_autoscaler() -> None:
     assert pool.ignore_changes == frozenset()
 
 
+def test_one_that_is_taken_over_is_updated_to_what_the_program_says_and_never_made_anew() -> None:
+    imported = "/subscriptions/s/agentPools/gpu"
+    scaled = AutoscalingArgs(min_count=0, max_count=3)
+    pool = deploy(count=None, autoscaling=scaled, imported=imported).only(POOL)
+    assert pool.replace_on_changes == frozenset()
+    # AKS wants the number of nodes that there are with every update.
+    assert "count" not in pool.ignore_changes
+
+
 @pytest.mark.handles("autoscaler-without-count")
 def test_an_autoscaled_pool_sends_its_minimum_as_count_and_leaves_the_count_alone() -> None:
     scaled = AutoscalingArgs(min_count=0, max_count=3)

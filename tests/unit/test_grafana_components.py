@@ -185,7 +185,7 @@ def test_the_approval_is_asked_for_exactly_that_endpoints_connection() -> None:
         "requestMessage": "gpuobs dev",
     }
     assert approval.property_depends_on["triggers"] == {"endpoint-endpoint"}
-    assert "delete" not in approval.inputs
+    assert approval.inputs["delete"] == command_line(Verb.DELETE_PRIVATE_ENDPOINT)
 
 
 def test_state_and_address_are_what_the_approval_answered() -> None:

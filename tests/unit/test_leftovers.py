@@ -20,7 +20,7 @@ from contract.messages.survey import (
 from infra.deployed import EVERYTHING, Own
 from infra.faults import ConfigurationError
 from infra.names import names_for
-from infra.preflight import Existing, evaluate, survey_request
+from infra.preflight import Existing, evaluate, operation_in_progress, survey_request
 from infra.settings import Settings
 from tests.unit.stack_files import settings, stack
 from tests.unit.test_preflight import (
@@ -335,3 +335,81 @@ def test_one_of_an_interrupted_run_that_does_not_fit_is_named_with_the_line_that
 
 def test_an_endpoint_with_the_message_of_another_stack_is_not_taken_over() -> None:
     assert checked(own_endpoint(request_message="gpuobs gpuobs prod 1")).own_endpoint == ""
+
+
+def own_pool(**changes: Any) -> Survey:
+    """This stack's own GPU pool, which the engine does not know."""
+    facts = {
+        "name": "gpu",
+        "vm_size": settings(WITH_METRICS).gpu_pool.vm_size,
+        "tags": {"gpuobs-stack": NAMES.request_message},
+        "provisioning_state": "Creating",
+        **changes,
+    }
+    pools = (*CLUSTER.pools, PoolFacts.model_validate(facts))
+    return with_facts(cluster=CLUSTER.model_copy(update={"pools": pools}))
+
+
+def test_a_pool_with_this_stacks_tag_is_taken_over() -> None:
+    for state in ("Creating", "Succeeded"):
+        found = checked(own_pool(provisioning_state=state))
+        assert found.own_pool == f"{CLUSTER_ID}/agentPools/gpu"
+    assert checked(own_pool(), deployed={Own.GPU_POOL}).own_pool == ""
+    assert checked(own_pool(), deployed=EVERYTHING).own_pool == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"provisioning_state": "Failed"}, "has failed"),
+        ({"vm_size": "Standard_NC4as_T4_v3"}, "not what the settings ask for now"),
+        ({"tags": {"gpuobs-stack": "gpuobs gpuobs prod 1"}}, "there is a pool of that name"),
+        ({"tags": {}}, "there is a pool of that name"),
+    ],
+)
+def test_a_pool_that_does_not_fit_or_is_not_this_stacks_is_named_with_the_line_that_deletes_it(
+    changes: dict[str, Any], words: str
+) -> None:
+    (fault,) = faults(own_pool(**changes))
+    assert words in fault
+    assert "az resource delete --ids" in fault
+
+
+OWN_EXTENSION = EXTENSION.model_copy(
+    update={"name": settings(WITH_METRICS).inspektor_gadget.name, "provisioning_state": "Creating"}
+)
+
+
+def test_an_extension_in_the_namespace_that_this_stack_made_for_it_is_taken_over() -> None:
+    deployed = {Own.NAMESPACE}
+    found = checked(with_facts(installed=OWN_EXTENSION), deployed=deployed)
+    assert found.own_extension == OWN_EXTENSION.id
+    deployed = {Own.NAMESPACE, Own.EXTENSION}
+    assert checked(with_facts(installed=OWN_EXTENSION), deployed=deployed).own_extension == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "deployed"),
+    [
+        ({}, NOTHING),
+        ({"name": "another"}, {Own.NAMESPACE}),
+        ({"provisioning_state": "Failed", "message": "no"}, {Own.NAMESPACE}),
+    ],
+)
+def test_any_other_extension_is_named_with_the_line_that_deletes_it(
+    changes: dict[str, str], deployed: Container[str]
+) -> None:
+    survey = with_facts(installed=OWN_EXTENSION.model_copy(update=changes))
+    (fault,) = faults(survey, deployed=deployed)
+    assert "is installed already" in fault
+    assert "az resource delete --ids" in fault
+    assert ("has failed: no" in fault) is ("message" in changes)
+
+
+def test_an_update_waits_until_what_a_killed_run_was_making_is_made() -> None:
+    request = survey_request(settings(WITH_METRICS), NAMES, PROVIDER, deployed=NOTHING)
+    assert "node pool gpu, which is Creating" in operation_in_progress(own_pool(), request)
+    own = OWN_EXTENSION.model_copy(update={"id": request.extension_id})
+    said = operation_in_progress(with_facts(installed=own), request)
+    assert said == f"extension {own.name}, which is Creating"
+    assert operation_in_progress(own_pool(provisioning_state="Succeeded"), request) == ""

@@ -1204,6 +1204,7 @@ LIVE_POOL = PoolFacts(
     os_sku="Ubuntu",
     taints=("sku=gpu:NoSchedule",),
     labels={"a": "b"},
+    tags={"gpuobs-stack": "gpuobs gpuobs dev 1"},
 )
 
 
@@ -1218,7 +1219,9 @@ LIVE_POOL = PoolFacts(
         ({"taints": ()}, True),
         ({"taints": ("sku=gpu:NoSchedule", "other=one:NoSchedule")}, True),
         ({"labels": {}}, True),
-        ({"tags": {"team": "ml"}}, True),
+        ({"tags": {**LIVE_POOL.tags, "team": "ml"}}, True),
+        # Of a stack of before: it gets its mark.
+        ({"tags": {}}, True),
         ({"os_sku": "AzureLinux"}, True),
         # Made again, with as few nodes as there may be.
         ({"vm_size": "Standard_NC48ads_A100_v4", "labels": {}}, False),

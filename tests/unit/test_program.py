@@ -100,6 +100,8 @@ def test_what_others_may_have_made_is_known_by_the_names_that_the_program_gives(
     # With a link in a group where the cluster's identity may not make it (test_locked_nodes.py).
     # And in place of a server of the stack's own (test_existing_pyroscope.py).
     only_sometimes |= {Own.LINK_ROLE, Own.ELSEWHERE}
+    # Of micro-services (tests/engine/test_distributed.py).
+    only_sometimes |= {Own.AGENT_SERVICE}
     assert {own.value for own in Own if own not in only_sometimes} <= names
 
 

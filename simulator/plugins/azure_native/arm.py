@@ -198,13 +198,21 @@ class Client:
             raise UnfinishedError(str(error), is_over=isinstance(error, _OverError)) from error
 
     def delete(self, resource_id: str, api_version: str, *, long: bool, timeout: float) -> None:
-        """Delete, and wait until it is done; what is gone already is no error."""
+        """Delete, and wait until it is done; what is gone already is no error.
+
+        A success is believed, whatever is in it (``Delete`` of client_azcore.go); only where the
+        type's deletion is long must it be JSON, or nothing (azcore: ``NewNopPoller``).
+        """
         answer = self._send("DELETE", resource_id, {"api-version": api_version})
         if answer.status == 404:
             return
         if answer.status not in (200, 202, 204):
             raise answer.error()
         if long and answer.status != 204:
+            if answer.text and answer.decoded() is None and answer.text.strip() != "null":
+                raise ProviderError(
+                    f"invalid character {answer.text[0]!r} looking for beginning of value"
+                )
             try:
                 self._wait(answer, None, api_version, DELETE_POLL_SECONDS, timeout)
             except ArmError as error:
