@@ -12,22 +12,20 @@ import pulumi
 from pulumi_azure_native import kubernetesconfiguration
 from pulumi_command.local import Command
 
+from components.agent_namespace import agent_namespace
 from components.agent_operations import (
     AgentPlace,
     namespace_protection,
     restart_for_settings,
 )
-from components.cluster_leftovers import marked
 from components.extension_recovery import NEVER, ExtensionRecoveryArgs, extension_recovery
 from components.further_args import FurtherArgs, adding
 from components.inputs import component_inputs
 from components.options import deleted_with
 from components.present_extension import PresentExtensionArgs, extension_update
-from contract.agent import EXTENSION_TYPE, NAMESPACE
+from contract.agent import EXTENSION_TYPE
 from contract.azure import MANAGED_CLUSTER
 from contract.choices import ClusterCredentials
-
-NAMESPACE_TYPE = "kubernetes:core/v1:Namespace"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +88,9 @@ class InspektorGadget(pulumi.ComponentResource):
         inputs = component_inputs(args, leave_out=not_inputs)
         super().__init__(self.TYPE, name, inputs, opts)
         cluster = deleted_with(opts)
-        namespace = _namespace(self, name, args, cluster)
+        mark = args.stack_mark if args.create_namespace else None
+        created = args.create_namespace
+        namespace = agent_namespace(self, name, mark, created=created, deleted_with=cluster)
         place = AgentPlace(
             cluster_id=args.cluster_id,
             admin=args.credentials is ClusterCredentials.ADMIN,
@@ -99,7 +99,6 @@ class InspektorGadget(pulumi.ComponentResource):
         )
         # A cluster extension's release is named after the extension (AML-Kubernetes 162).
         release = (args.helm_release or args.extension_name) if args.create_namespace else None
-        mark = args.stack_mark if args.create_namespace else None
         kept = namespace_protection(self, name, place, release, mark, args.unkept)
         recovered = extension_recovery(self, name, place, args.recovery)
         extension = _extension(self, name, args, [namespace, kept], recovered, cluster)
@@ -172,37 +171,5 @@ def _extension(
             import_=args.imported,
             # An extension goes with its cluster.
             deleted_with=cluster,
-        ),
-    )
-
-
-def _namespace(
-    parent: InspektorGadget,
-    name: str,
-    args: InspektorGadgetArgs,
-    cluster: pulumi.Resource | None,
-) -> pulumi.CustomResource:
-    mark = marked(args.stack_mark) if args.create_namespace else {}
-    # By its type's name: the module with the class takes longer to import than the whole engine
-    # does to register it.
-    return pulumi.CustomResource(
-        NAMESPACE_TYPE,
-        f"{name}-namespace",
-        {
-            "apiVersion": "v1",
-            "kind": "Namespace",
-            "metadata": {"name": NAMESPACE, **mark},
-        },
-        pulumi.ResourceOptions(
-            parent=parent,
-            # One that exists is only read. A stack that made it, and whose settings then say that
-            # it exists, no longer manages it; left out of the program it would be deleted, with
-            # all that is in it.
-            id=None if args.create_namespace else NAMESPACE,
-            # Nothing outside the cluster depends on it.
-            deleted_with=cluster,
-            # Helm's mark is another's: with it in the inputs, a refresh would bring in what the
-            # provider then takes out. One that is made has the stack's; a later one gets none.
-            ignore_changes=["metadata.labels", "metadata.annotations"],
         ),
     )
