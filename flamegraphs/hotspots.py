@@ -18,10 +18,13 @@ from numpy.typing import NDArray
 
 from flamegraphs.fingerprints import fingerprints, weights
 from flamegraphs.names import Kind
-from flamegraphs.profile import Batch, FrameArray, IntArray, Profile, magnitude
+from flamegraphs.profile import Batch, IntArray, Profile, magnitude
 
 UNRESOLVED = "(unresolved)"
 TRUNCATED = "(truncated)"
+_SLOTS = np.uint32(2**18)
+_SPREAD = np.uint32(0x9E3779B1)
+"""An odd number, so that neighbouring samples fall far apart (Knuth's multiplicative hashing)."""
 
 
 class Row(NamedTuple):
@@ -108,6 +111,7 @@ def hotspots(profile: Profile) -> Hotspots:
     # The last two places are the buckets.
     attributed = np.zeros(count + 2, np.int64)
     owners: list[NDArray[np.int32]] = []
+    table = np.empty(_SLOTS, np.int32)
     whole = 0
     for batch in profile.stacks.batches():
         leaves = batch.frames[batch.offsets[:-1]]
@@ -117,7 +121,7 @@ def hotspots(profile: Profile) -> Hotspots:
         np.add.at(raw, leaves, batch.values)
         np.add.at(attributed, owner, batch.values)
         np.add.at(total, batch.frames, np.repeat(batch.values, np.diff(batch.offsets)))
-        functions, rows = _repeated(batch, count)
+        functions, rows = _repeated(batch, count, table)
         np.subtract.at(total, functions, batch.values[rows])
     rows = _rows(profile, attributed, raw, total)
     stack, value = _heaviest(profile, owners, rows)
@@ -154,17 +158,26 @@ def _owners(batch: Batch, kinds: NDArray[np.uint8], count: int) -> IntArray:
     return leaves
 
 
-def _repeated(batch: Batch, count: int) -> "tuple[IntArray | FrameArray, IntArray | FrameArray]":
-    """Each function that stands once more on a sample's stack, with the sample."""
-    bits = count.bit_length()
-    narrow = len(batch.values) << bits < 2**31
-    keys = batch.frames.astype(np.int32 if narrow else np.int64)
-    keys |= np.repeat(
-        np.arange(len(batch.values), dtype=keys.dtype) << bits, np.diff(batch.offsets)
+def _repeated(batch: Batch, count: int, table: NDArray[np.int32]) -> tuple[IntArray, IntArray]:
+    """Each function that stands once more on a sample's stack, with the sample.
+
+    Found in a hash table, in which each slot is held by the last frame that falls on it. The others
+    there are the same function of the same sample, or strays; only strays are sorted.
+    """
+    rows = np.repeat(np.arange(len(batch.values), dtype=np.uint32), np.diff(batch.offsets))
+    slots = rows * _SPREAD  # of 32 bits: what is beyond is dropped
+    slots += batch.frames.view(np.uint32)
+    slots &= _SLOTS - np.uint32(1)
+    places = np.arange(len(slots), dtype=np.int32)
+    table[slots] = places
+    holders = table.take(slots)
+    others = np.flatnonzero(holders != places)
+    mine, held = (
+        rows[at].astype(np.int64) * count + batch.frames[at] for at in (others, holders[others])
     )
-    keys.sort()
-    keys = keys[1:][np.flatnonzero(keys[1:] == keys[:-1])]
-    return keys & ((1 << bits) - 1), keys >> bits
+    strays = np.sort(mine[mine != held])
+    again = np.append(mine[mine == held], strays[1:][strays[1:] == strays[:-1]])
+    return again % count, again // count
 
 
 def _rows(profile: Profile, attributed: IntArray, raw: IntArray, total: IntArray) -> Rows:

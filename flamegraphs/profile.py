@@ -254,9 +254,10 @@ def trim_roots(stack: list[str]) -> list[str]:
 
 def ranges(starts: IntArray, lengths: IntArray) -> IntArray:
     """Return ``[start, start + length)`` of every pair, one after another."""
-    total = int(lengths.sum())
-    before = np.cumsum(lengths) - lengths
-    return np.repeat(starts - before, lengths) + np.arange(total)
+    before = offsets_of(lengths)
+    found = np.repeat(starts - before[:-1], lengths)
+    found += np.arange(len(found))
+    return found
 
 
 def reversed_frames(batch: Batch) -> FrameArray:

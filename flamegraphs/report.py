@@ -1,13 +1,18 @@
-"""Writes the answers as text for people and as JSON for machines."""
+"""Writes the answers as text for people and as JSON for machines.
 
-import json
+What only one of the answers needs is imported where that is written.
+"""
+
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from contract.agent import measures_allocations
-from flamegraphs.diff import Diff, comparable, growth_text, measured
 from flamegraphs.hotspots import Hotspots, Row
 from flamegraphs.terminal import text
 from flamegraphs.units import amount, percent, unit_text
+
+if TYPE_CHECKING:
+    from flamegraphs.diff import Diff
 
 HIGH_UNRESOLVED = 0.2
 """The share without a named function from which on a reader is warned."""
@@ -120,8 +125,10 @@ def hotspots_json(found: Hotspots, *, limit: int, gpu_memory: int) -> str:
     )
 
 
-def diff_text(found: Diff, *, limit: int, gpu_memory: int, binary: bool = False) -> str:
+def diff_text(found: "Diff", *, limit: int, gpu_memory: int, binary: bool = False) -> str:
     """The report of `diff`: both headers, the whole, and the largest changes first."""
+    from flamegraphs.diff import growth_text
+
     unit = found.after.profile.counted or found.before.profile.counted
 
     def value(number: int) -> str:
@@ -163,8 +170,10 @@ def diff_text(found: Diff, *, limit: int, gpu_memory: int, binary: bool = False)
     return text(lines)
 
 
-def _across(found: Diff) -> list[str]:
+def _across(found: "Diff") -> list[str]:
     """The note that a comparison needs whose sides are not of one kind."""
+    from flamegraphs.diff import comparable, measured
+
     if comparable(found.before, found.after):
         return []
     return [
@@ -173,7 +182,7 @@ def _across(found: Diff) -> list[str]:
     ]
 
 
-def diff_json(found: Diff, *, limit: int, gpu_memory: int) -> str:
+def diff_json(found: "Diff", *, limit: int, gpu_memory: int) -> str:
     """The same for machines."""
     return _json(
         {
@@ -252,4 +261,6 @@ def _aligned(table: Sequence[tuple[str, ...]]) -> list[str]:
 
 
 def _json(document: Mapping[str, object]) -> str:
+    import json
+
     return json.dumps(document, indent=2) + "\n"

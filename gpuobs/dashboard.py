@@ -1,7 +1,6 @@
 """``dashboard``: the built-in dashboard as JSON. Done by :mod:`dashboards`."""
 
 import argparse
-import json
 
 from gpuobs.output import add_output, write
 from gpuobs.statuses import Status
@@ -31,6 +30,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> Status:
+    import json
+
     from dashboards import DashboardOptions, build
 
     uid, pyroscope, prometheus = _of_stack(options.stack) if options.stack else ("", "", "")

@@ -1,10 +1,8 @@
 """``explain``: growth or configured size, what changed, what to do next. See :mod:`memory`."""
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flamegraphs.errors import UsageError
@@ -41,6 +39,8 @@ def _add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _run(options: argparse.Namespace) -> Status:
+    import json
+
     from memory.text import explanation_text
 
     found = list(_of_file(options) if options.file is not None else _of_source(options))
@@ -125,6 +125,8 @@ def _of_source(options: argparse.Namespace) -> "Iterator[Explanation]":
 
 
 def _utilization(path: str | None) -> "Utilization":
+    from pathlib import Path
+
     from contract.json import Document
     from memory.verdict import UNKNOWN, utilization_of
 

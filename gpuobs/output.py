@@ -2,7 +2,6 @@
 
 import argparse
 import sys
-from pathlib import Path
 
 from flamegraphs.errors import UsageError
 
@@ -28,6 +27,7 @@ def write(text: str, output: str) -> None:
         sys.stdout.write(text)
         return
     try:
-        Path(output).write_text(text, encoding="utf-8")
+        with open(output, "w", encoding="utf-8") as file:
+            file.write(text)
     except OSError as error:
         raise UsageError(f"{output}: cannot be written: {error.strerror or error}.") from error

@@ -7,7 +7,6 @@ resource, why, and what to do next. Not here: how a service's answer becomes an 
 """
 
 import os
-import traceback
 from enum import IntEnum
 
 DEBUG_VARIABLE = "GPUOBS_DEBUG"
@@ -105,6 +104,8 @@ def explained(error: Exception, verb: str) -> str:
 def unexpected(error: Exception, verb: str) -> str:
     """What to say of a defect of ours in ``verb``; shows the traceback where it is asked for."""
     if os.environ.get(DEBUG_VARIABLE):
+        import traceback
+
         traceback.print_exception(error)
     return (
         f"unexpected {type(error).__name__} in {verb}: {in_short(str(error))}\n"

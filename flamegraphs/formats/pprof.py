@@ -37,7 +37,7 @@ from flamegraphs.profile import (
 )
 from flamegraphs.unpack import unpack
 
-_BATCH_SAMPLES = 2048
+_BATCH_SAMPLES = 1024
 _BATCH_BYTES = 2**18
 _MAX_TYPES = 64
 _MAX_SAMPLE = 2**20
@@ -173,12 +173,10 @@ class _Locations:
 
     ids: NDArray[np.uint64] | None
     """Ascending, a place each; None where a location's id is its place."""
-    heads: FrameArray
-    """The innermost function at each place; -1 where there is no such location."""
-    further: FrameArray
-    """How many more there are."""
-    rest: IntArray
-    """Where those begin in `functions`."""
+    starts: IntArray
+    """Where the functions of each place begin in `functions`."""
+    counts: IntArray
+    """How many they are; 0 where there is no such location."""
     functions: FrameArray
 
     def stacks(
@@ -189,37 +187,24 @@ class _Locations:
         Raises `NotAProfileError` for a location that is not there.
         """
         places = self._find(ids)
-        frames = self.heads.take(places)
-        if len(frames) and int(frames.min()) < 0:
+        counts = self.counts.take(places)
+        if not counts.all():
             raise NotAProfileError(
-                f"A sample refers to location {int(ids[frames < 0][0])}, which the file does not "
+                f"A sample refers to location {int(ids[counts == 0][0])}, which the file does not "
                 "have."
             )
-        further = self.further.take(places)
-        several = np.flatnonzero(further > 0)
-        more = further[several].astype(np.int64)
-        before = offsets_of(more)
+        before = offsets_of(counts)
         # Counted before they are built: one location may stand for thousands of inlined functions.
-        budget.take("frames", steps=2 * (len(frames) + int(before[-1])))
-        if not len(several):
-            return frames, lengths
-        offsets = offsets_of(lengths)
-        longer = np.diff(offsets + before[np.searchsorted(several, offsets)])
-        gaps = np.diff(several, prepend=-1, append=len(frames) - 1)
-        at = np.arange(len(frames)) + np.repeat(before, gaps)
-        every = np.empty(len(frames) + int(before[-1]), np.int32)
-        every[at] = frames
-        behind = at[several] + 1
-        gap = ranges(behind, more)
-        every[gap] = self.functions[gap + np.repeat(self.rest[places[several]] - behind, more)]
-        return every, longer
+        budget.take("frames", steps=2 * int(before[-1]))
+        frames = self.functions.take(ranges(self.starts.take(places), counts))
+        return frames, np.diff(before[offsets_of(lengths)])
 
     def _find(self, ids: NDArray[np.uint64]) -> IntArray:
         if self.ids is None:
-            return np.minimum(ids, np.uint64(len(self.heads) - 1)).view(np.int64)
+            return np.minimum(ids, np.uint64(len(self.counts) - 1)).view(np.int64)
         found = np.minimum(np.searchsorted(self.ids, ids), len(self.ids) - 1)
         # The last place is that of no location.
-        return np.where(self.ids[found] == ids, found, len(self.heads) - 1)
+        return np.where(self.ids[found] == ids, found, len(self.counts) - 1)
 
 
 def _read_tables(tables: _Tables, budget: Budget) -> tuple[Functions, _Locations]:
@@ -333,12 +318,9 @@ def _by_id(ids: NDArray[np.uint64], count: IntArray, flat: FrameArray) -> _Locat
     places = ids.view(np.int64) if close else np.arange(len(ids))
     # One more than the largest: whatever is beyond lands on a place that is never filled.
     size = (largest if close else len(ids)) + 2
-    heads, further = np.full(size, -1, np.int32), np.zeros(size, np.int32)
-    rest = np.zeros(size, np.int64)
-    heads[places] = flat[first]
-    further[places] = count - 1
-    rest[places] = first + 1
-    return _Locations(None if close else ids, heads, further, rest, flat)
+    starts, counts = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    starts[places], counts[places] = first, count
+    return _Locations(None if close else ids, starts, counts, flat)
 
 
 @dataclass(frozen=True)

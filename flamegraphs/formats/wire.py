@@ -69,33 +69,26 @@ def top_level(data: bytes | bytearray, budget: Budget) -> tuple[ByteArray, IntAr
     first byte, above 127: no profile has such fields. Raises `NotAProfileError` where a field is
     none, or ends beyond the message.
     """
-    records, begins = array("I"), array("I")
-    add_record, add_begin = records.append, begins.append
+    records = array("I")
+    add = records.append
     position, end = 0, len(data)
     try:
         while position < end:
             before, numbers = len(records), 0
             piece = min(end, position + 2**16)
             while position < piece:
-                add_record(position)
-                tag = data[position]
-                if tag & 0x87 == 2:
+                add(position)
+                if data[position] & 0x87 == 2:
                     size = data[position + 1]
-                    position += 2
-                    if size > 127:
-                        byte = data[position]
-                        position += 1
-                        if byte > 127:
-                            size, position = varint(data, position - 2)
-                        else:
-                            size += (byte << 7) - 128
-                    add_begin(position)
-                    position += size
-                    if tag == 2:
-                        raise NotAProfileError(f"Byte {records[-1]} starts no field of a profile.")
+                    if size < 128:
+                        position += size + 2
+                    elif (byte := data[position + 2]) < 128:
+                        position += (byte << 7) + size - 128 + 3
+                    else:
+                        size, position = varint(data, position + 1)
+                        position += size
                 else:
-                    begin, position = _skip(data, position)
-                    add_begin(begin)
+                    position = _end(data, position)
                     numbers += 1
             new = len(records) - before
             budget.take("fields", memory=25 * new, steps=15 * new + 30 * numbers)
@@ -103,27 +96,45 @@ def top_level(data: bytes | bytearray, budget: Budget) -> tuple[ByteArray, IntAr
         position = end + 1
     except OverflowError as error:  # beyond four gigabytes
         raise NotAProfileError("It is cut short: a field ends beyond the file.") from error
+    starts = np.frombuffer(records, np.uint32).astype(np.int64)
+    payload = np.frombuffer(data, np.uint8)
+    tags = payload[starts]
+    nameless = starts[tags < 8]
+    if len(nameless):
+        raise NotAProfileError(f"Byte {int(nameless[0])} starts no field of a profile.")
     if position > end:
         raise NotAProfileError(
             f"It is cut short: the record at byte {records[-1]} ends beyond the file."
         )
-    starts = np.frombuffer(records, np.uint32).astype(np.int64)
-    tags = np.frombuffer(data, np.uint8)[starts]
-    return tags, np.frombuffer(begins, np.uint32).astype(np.int64), np.append(starts[1:], end)
+    return tags, _values_of(payload, tags, starts), np.append(starts[1:], end)
 
 
-def _skip(data: bytes | bytearray, position: int) -> tuple[int, int]:
-    """Return where the value of the field at ``position`` begins and ends, whatever it is."""
+def _values_of(payload: ByteArray, tags: ByteArray, starts: IntArray) -> IntArray:
+    """Return where the value of each field begins: behind its tag, and its length if it has one."""
+    sized: NDArray[np.bool_] = tags & 0x87 == 2
+    begins = starts + 1
+    begins += sized
+    sized &= payload.take(begins - 1) > 127
+    longer = np.flatnonzero(sized)
+    while len(longer):
+        byte = payload[begins[longer]]
+        begins[longer] += 1
+        longer = longer[byte > 127]
+    return begins
+
+
+def _end(data: bytes | bytearray, position: int) -> int:
+    """Return where the field at ``position`` ends, whatever it is."""
     tag, begin = varint(data, position)
     kind = tag & 7
     if not tag >> 3 or kind not in (0, 1, 2, 5):
         raise NotAProfileError(f"Byte {position} starts no field of a profile.")
     if kind == 2:
         size, begin = varint(data, begin)
-        return begin, begin + size
+        return begin + size
     if kind == 0:
-        return begin, varint(data, begin)[1]
-    return begin, begin + (8 if kind == 1 else 4)
+        return varint(data, begin)[1]
+    return begin + (8 if kind == 1 else 4)
 
 
 def varint(data: bytes | bytearray, position: int) -> tuple[int, int]:
