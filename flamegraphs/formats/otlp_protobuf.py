@@ -81,7 +81,9 @@ class _Messages:
     @classmethod
     def of(cls, data: bytes | bytearray, budget: Budget) -> "_Messages":
         """The whole file as one message."""
-        payload = np.frombuffer(bytes(data) + bytes(wire.PADDING), np.uint8)
+        budget.take("bytes", memory=len(data))
+        payload = np.zeros(len(data) + wire.PADDING, np.uint8)
+        payload[: len(data)] = np.frombuffer(data, np.uint8)
         starts, ends = np.array([0], np.int64), np.array([len(data)], np.int64)
         return cls(data, payload, starts, ends, "profile", budget)
 
@@ -109,7 +111,7 @@ class _Messages:
         return [self.column(found[n]) for n in numbers]
 
     def column(self, pieces: wire.Pieces) -> list[int]:
-        self.budget.take("numbers", memory=40 * len(self.starts), steps=2 * len(self.starts))
+        self.budget.take("numbers", memory=40 * len(self.starts), steps=2 * len(self.starts) + 500)
         values = wire.scalar(self.payload, pieces, len(self.starts), self.what)
         return cast("list[int]", values.view(np.int64).tolist())
 
@@ -119,7 +121,7 @@ class _Messages:
         self.budget.take(
             "numbers",
             memory=40 * len(values) + 64 * len(counts),
-            steps=4 * len(values) + 10 * len(counts),
+            steps=4 * len(values) + 10 * len(counts) + 2_000,
         )
         every: list[int] = values.view(np.int64).tolist()
         ends: list[int] = np.cumsum(counts).tolist()
@@ -131,6 +133,8 @@ class _Profile:
 
     def __init__(self, message: _Messages) -> None:
         self.message = message
+        # One after another, not in step: each costs numpy's calls, however small it is.
+        message.budget.take("profiles", memory=2_000, steps=5_000)
         begin, end = int(message.starts[0]), int(message.ends[0])
         self._tags, starts, ends = wire.top_level(message.data[begin:end], message.budget)
         self._starts, self._ends = starts + begin, ends + begin

@@ -27,6 +27,10 @@ PADDING = 2 * MAX_VARINT
 """Bytes after the last message: how far a damaged number is followed before it is refused."""
 _IN_STEP = 48
 """Fields of a message that are read in step with those of others; the rest one by one."""
+_WALK_MEMORY = 96
+"""Bytes for each message while they are walked, besides what is found."""
+_ROUND_STEPS = 1500
+"""Steps (see `Budget`) of one field of one message: numpy's calls have a price of their own."""
 _SPARE = np.zeros(4, np.uint8)
 _LONGEST = 2**30
 _MASK = 2**63 - 1
@@ -69,6 +73,7 @@ def top_level(data: bytes | bytearray, budget: Budget) -> tuple[ByteArray, IntAr
     first byte, above 127: no profile has such fields. Raises `NotAProfileError` where a field is
     none, or ends beyond the message.
     """
+    budget.take("messages", steps=500)
     records = array("I")
     add = records.append
     position, end = 0, len(data)
@@ -91,7 +96,7 @@ def top_level(data: bytes | bytearray, budget: Budget) -> tuple[ByteArray, IntAr
                     position = _end(data, position)
                     numbers += 1
             new = len(records) - before
-            budget.take("fields", memory=25 * new, steps=15 * new + 30 * numbers)
+            budget.take("fields", memory=34 * new, steps=15 * new + 30 * numbers)
     except IndexError:
         position = end + 1
     except OverflowError as error:  # beyond four gigabytes
@@ -169,10 +174,11 @@ def fields(
     found: dict[int, list[Pieces]] = {number: [] for number in wanted}
     rows = np.flatnonzero(starts < ends)
     cursor, stop = starts[rows], ends[rows]
+    budget.take("messages", memory=_WALK_MEMORY * len(rows))
     for _ in range(_IN_STEP):
         if not len(rows):
             break
-        budget.take("fields", memory=24 * len(rows), steps=10 * len(rows) + 500)
+        budget.take("fields", memory=24 * len(rows), steps=10 * len(rows) + _ROUND_STEPS)
         tag, at = varints_at(payload, cursor, what)
         wire, number = tag & 7, tag >> 3
         following, after = varints_at(payload, at, what)
@@ -224,6 +230,8 @@ def _one_by_one(
     for field, kind in wanted.items():
         mine = np.flatnonzero(tags >> 3 == field)
         if len(mine):
+            # The pieces, and once more while they are put in order.
+            budget.take("fields", memory=72 * len(mine))
             _check_wires(tags[mine].astype(np.int64) & 7, kind, what)
             yield field, Pieces(np.full(len(mine), row), starts[mine] + begin, ends[mine] + begin)
 

@@ -93,6 +93,15 @@ def _otlp_slices() -> bytes:
     return _packed(field(1, field(2, field(2, profile))) + field(2, tables))
 
 
+def _otlp_tables() -> bytes:
+    """1.5: a profile with tables of its own."""
+    texts = b"".join(field(10, text) for text in (b"", b"space", b"bytes", b"f"))
+    tables = field(4, field(3, field(1, 0))) + field(5, varint(0)) + field(6, field(1, 3)) + texts
+    sample = field(2, field(1, 0) + field(2, 1) + field(3, varint(1)))
+    profile = field(1, field(1, 1) + field(2, 2)) + sample + tables
+    return field(1, field(2, field(2, profile)))
+
+
 FILES: dict[str, Callable[[], bytes]] = {
     "zeros": lambda: _packed(bytes(95_000_000)),
     "json levels that are empty lists": lambda: _repeated(
@@ -131,6 +140,12 @@ FILES: dict[str, Callable[[], bytes]] = {
     "pprof samples without locations": lambda: _repeated(field(2, field(2, 1)), HEAD),
     "pprof empty strings": lambda: _repeated(b"\x32\x00", HEAD + ONE_FUNCTION + SAMPLE),
     "pprof functions": lambda: _repeated(b"\x2a\x00", HEAD + ONE_FUNCTION + SAMPLE),
+    "pprof functions of several fields": lambda: _repeated(
+        field(5, b"".join(field(n, 1) for n in (1, 2, 3, 5))), HEAD + SAMPLE
+    ),
+    "pprof locations of several fields": lambda: _repeated(
+        field(4, b"".join(field(n, 1) for n in (1, 2, 3, 5))), HEAD + SAMPLE
+    ),
     "pprof sample types": lambda: _repeated(b"\x0a\x00", HEAD),
     "pprof unknown fields": lambda: _repeated(b"\x78\x00", HEAD + ONE_FUNCTION + SAMPLE),
     "pprof unknown fields of a sample": lambda: _repeated(
@@ -154,6 +169,13 @@ FILES: dict[str, Callable[[], bytes]] = {
     ),
     "otlp stacks": _otlp,
     "otlp slices": _otlp_slices,
+    "otlp small profiles": lambda: _repeated(
+        field(1, field(2, field(2, field(1, field(1, 1)) + field(2, field(2, b"\x05")))))
+    ),
+    "otlp profiles in one scope": lambda: _packed(
+        field(1, field(2, field(2, field(2, field(2, b"\x05"))) * 5_000_000))
+    ),
+    "otlp profiles with tables": lambda: _repeated(_otlp_tables()),
     "otlp empty messages": lambda: _repeated(b"\x12\x00", b"\x0a\x02\x12\x00"),
     "pickle of marks": lambda: _repeated(b"(", b"\x80\x04"),
     "pickle of lists": lambda: _repeated(b"]", b"\x80\x04"),
@@ -189,9 +211,14 @@ WORST = (
     ("hotspots", "pprof deep samples"),
     ("diff", "long wide names"),
     ("hotspots", "otlp empty messages"),
+    ("hotspots", "otlp small profiles"),
+    ("hotspots", "otlp profiles in one scope"),
+    ("hotspots", "otlp profiles with tables"),
+    ("hotspots", "pprof functions of several fields"),
     ("hotspots", "a hundred million lines"),
 )
-"""The slowest and the largest of them; of `diff` with itself, which holds both."""
+"""The slowest and the largest of them, and those that once cost more than is promised; of `diff`
+with itself, which holds both."""
 
 
 @dataclass(frozen=True)
