@@ -86,7 +86,7 @@ def test_no_answer_is_believed_that_was_not_understood(
     assert found == []
 
 
-@pytest.mark.parametrize("case", two.cases())
+@pytest.mark.parametrize("case", list(two.cases()))
 def test_two_runs_at_once_do_not_meet(stage: Stage, runs: Runs, case: str) -> None:
     del runs
     result = two.run(stage, case, calls.read())
