@@ -19,6 +19,8 @@ LEFT: Final = "left"
 """Nothing is deployed; a namespace and a device plugin with the stack's mark are in the cluster."""
 CUT_OFF: Final = "cut off"
 """Deployed, and Helm was killed in the middle of an upgrade."""
+STUCK: Final = "stuck"
+"""Deployed, and Helm could not remove the extension, whose chart carries the namespace."""
 EDITED: Final = "edited"
 """Deployed, and a person has edited the release's ConfigMap."""
 SILENT: Final = frozenset(
@@ -93,10 +95,13 @@ def jobs(stage: Stage) -> Iterator[Job]:
     yield Job("await-profile-storage", Verb.AWAIT_PROFILE_STORAGE, storage, DEPLOYED)
     yield _cut_off(stage)
     yield _edited(stage)
+    yield _stuck(stage)
     _make_pending(stage)
     leftovers = next(one for one in found.values() if one.verb is Verb.REMOVE_LEFTOVERS)
     named = _leave(stage, as_text(as_object(json.loads(leftovers.request))["mark"]))
     yield Job("clear-leftovers", Verb.CLEAR_LEFTOVERS, leftovers.request, LEFT, named)
+    server = json.dumps({"clusterId": _CLUSTER, "namespace": "gadget"})
+    yield Job("await-server-stopped", Verb.AWAIT_SERVER_STOPPED, server, LEFT)
 
 
 def _commands(resources: Sequence[JsonObject]) -> Iterator[Job]:
@@ -197,6 +202,30 @@ def _edited(stage: Stage) -> Job:
     edited = {"path": _CONFIG_MAP, "name": "ConfigMap gadget/pyroscope-config", "seen": ""}
     request = {"clusterId": _CLUSTER, "objects": [edited]}
     return Job("repair-release", Verb.REPAIR_RELEASE, json.dumps(request), EDITED)
+
+
+def _stuck(stage: Stage) -> Job:
+    """``recover-extension``, on a world in which it is needed."""
+    stage.go_back(SEED)
+    stage.sim.control("POST", "settings", {"extensionChart": {"namespace": True}})
+    done = stage.run("up")
+    assert done.ok, done.output
+    with portal_of(stage.sim) as portal:
+        extension = portal.find("/extensions/inspektor-gadget")
+        portal.call("DELETE", extension)
+        stage.sim.control("POST", "advance", {"seconds": 3600})
+        found = as_object(portal.call("GET", extension).json())
+        assert dig(found, "properties", "provisioningState") == "Failed", found
+    stage.keep(STUCK)
+    stage.sim.control("POST", "settings", {"extensionChart": {}})
+    request = {
+        "clusterId": _CLUSTER,
+        "namespace": "gadget",
+        "extensionId": extension,
+        "release": "inspektor-gadget",
+        "seen": "1",
+    }
+    return Job("recover-extension", Verb.RECOVER_EXTENSION, json.dumps(request), STUCK)
 
 
 def _leave(stage: Stage, mark: str) -> str:

@@ -6,10 +6,12 @@ from typing import Final
 
 import pytest
 
+from contract.messages.base import Verb
 from tests.faults import calls, hostile, kinds, rights, two
 from tests.faults.calls import Call
 from tests.faults.cures import cures
 from tests.faults.expected import NoExpectationError, expected
+from tests.faults.jobs import SILENT
 from tests.faults.mutations import MUTATIONS
 from tests.faults.sample import SAMPLE, strike
 from tests.faults.stage import PHASES, Run, Stage, opened
@@ -76,6 +78,13 @@ def test_nothing_is_expected_of_a_call_that_nobody_has_thought_of() -> None:
 def operations(stage: Stage, runs: Runs) -> hostile.Operations:
     del runs
     return hostile.Operations(stage)
+
+
+def test_every_verb_that_asks_somebody_has_work_to_do_in_the_sweep(
+    operations: hostile.Operations,
+) -> None:
+    found = {job.verb for job in operations.jobs.values()}
+    assert {verb for verb in Verb if verb not in SILENT} - found == set()
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS)
