@@ -37,14 +37,17 @@ class Killed:
     ended: JsonObject
 
 
-def kill_at(sim: Simulation, path: str, name: str) -> None:
-    """Run ``up`` and kill everything of it once the cluster has made ``name``."""
+def kill_at(sim: Simulation, path: str, name: str, known: frozenset[str] = frozenset()) -> None:
+    """Run ``up`` and kill everything of it once the cluster has made ``name``.
+
+    ``known``: resources that are made meanwhile, and that the engine has noted before.
+    """
     held = {"method": "PATCH", "path": path, "then": {"hold": HELD_SECONDS}}
     sim.faults({"service": "kubernetes", **held})
     process = sim.start(
         *("pulumi", "up", "--yes", "--skip-preview", "--stack", "dev", "--non-interactive")
     )
-    while process.poll() is None and name not in made(sim):
+    while process.poll() is None and not (name in made(sim) and known <= in_state(sim)):
         time.sleep(0.05)
     assert process.poll() is None, f"it ended before {name} was made"
     os.killpg(process.pid, signal.SIGKILL)
@@ -53,6 +56,11 @@ def kill_at(sim: Simulation, path: str, name: str) -> None:
         process.stdout.close()
     sim.faults()
     assert sim.pulumi("cancel", "--yes", "--stack", "dev").ok
+
+
+def in_state(sim: Simulation) -> set[str]:
+    """The names of the resources that the engine has noted."""
+    return {as_text(one["urn"]).rpartition("::")[2] for one in sim.state()}
 
 
 def made(sim: Simulation) -> set[str]:

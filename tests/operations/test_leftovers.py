@@ -116,6 +116,22 @@ def test_the_end_of_a_stack_removes_what_carries_its_mark_and_the_namespaces_pro
     assert not is_there(cluster, f"{POLICIES}/gpuobs-keep-gadget")
 
 
+@pytest.mark.parametrize(("mark", "is_left"), [(MESSAGE, False), (OTHERS, True), (None, True)])
+def test_of_the_services_to_which_agents_push_the_stacks_own_alone_is_removed(
+    cluster: Kubernetes, operations: Operations, mark: str | None, is_left: bool
+) -> None:
+    make_namespace(cluster, None)
+    metadata: JsonObject = {"name": "pyroscope"}
+    if mark is not None:
+        metadata["annotations"] = {STACK_MARK: mark}
+    body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
+    spec = {"type": "ExternalName", "externalName": "pyroscope.example.org"}
+    made = cluster.call("POST", f"{NAMESPACE}/services", {**body, "spec": spec})
+    assert made.status_code == 201, made.text
+    operations.succeed(Verb.REMOVE_LEFTOVERS, request_for(keeps_namespace=True))
+    assert is_there(cluster, f"{NAMESPACE}/services/pyroscope") is is_left
+
+
 @pytest.mark.parametrize("mark", [None, OTHERS])
 def test_the_end_of_a_stack_leaves_another_namespace(
     cluster: Kubernetes, operations: Operations, mark: str | None

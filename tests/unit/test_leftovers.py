@@ -21,6 +21,7 @@ from infra.deployed import EVERYTHING, Own
 from infra.faults import ConfigurationError
 from infra.names import names_for
 from infra.preflight import Existing, evaluate, operation_in_progress, survey_request
+from infra.preflight.leftovers import own_leftovers
 from infra.settings import Settings
 from tests.unit.stack_files import settings, stack
 from tests.unit.test_preflight import (
@@ -99,6 +100,15 @@ def test_what_a_killed_run_has_made_is_cleared_away_and_not_in_the_way() -> None
     in_state = {Own.NAMESPACE, Own.DEVICE_PLUGIN, Own.POD_MONITOR}
     assert checked(LEFT, deployed=in_state).leftovers == ()
     assert checked(LEFT, deployed=EVERYTHING).leftovers == (), "where the state is not known"
+
+
+def test_the_service_of_the_agents_is_a_leftover_unless_the_state_has_either_kind_of_it() -> None:
+    service = Leftover(path="/api/v1/namespaces/gadget/services/pyroscope", uid="4")
+    survey = inside(marked=(service,))
+    assert checked(survey).leftovers == (service,)
+    wanted = settings(WITH_METRICS)
+    for own in (Own.ELSEWHERE, Own.AGENT_SERVICE):
+        assert own_leftovers(wanted, survey, {own}) == ()
 
 
 def test_a_marked_namespace_with_something_in_it_is_a_persons_to_judge() -> None:
