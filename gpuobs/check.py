@@ -1,10 +1,10 @@
 """``check``: does the data arrive in Grafana? Done by :mod:`operations.signal_check`."""
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from contract.agent import LONGEST_QUERY_HOURS
+from flamegraphs import terminal
 from gpuobs.statuses import Status
 from gpuobs.verb import Verb, add_stack
 from operations.errors import ExitCode, OperationError
@@ -43,8 +43,13 @@ def _run(options: argparse.Namespace) -> Status:
     with Session(deadline=options.wait) as session:
         session.is_about(request)
         signal = check(request, session)
-    lines = [signal.to_json()] if options.json else checklist(signal)
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    if options.json:
+        import json
+
+        # Not the message's own JSON: that has whatever a terminal must not get as it is.
+        terminal.write(json.dumps(json.loads(signal.to_json()), separators=(",", ":")) + "\n")
+    else:
+        terminal.write(terminal.text(checklist(signal)))
     return Status.DONE if signal.ok else Status.NO_SIGNAL
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from flamegraphs.errors import FlameGraphError
-from flamegraphs.terminal import complain
+from flamegraphs.terminal import complain, silence_output
 from gpuobs import VERSION
 from gpuobs.alerts import ALERTS
 from gpuobs.check import CHECK
@@ -41,10 +41,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             return _run(arguments)
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # pyright: ignore[reportUnnecessaryComparison] - closed
+                sys.stdout.flush()
     except BrokenPipeError:
         # The reader (`head`, a pager) has seen enough; nothing more may be written to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_output()
         return Status.DONE
     except KeyboardInterrupt:
         return _failed(Status.INTERRUPTED, "interrupted")

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from flamegraphs import terminal
 from flamegraphs.errors import UsageError
 from gpuobs.memory_arguments import add_arguments
 from gpuobs.statuses import Status
@@ -45,12 +46,12 @@ def _run(options: argparse.Namespace) -> Status:
 
     found = list(_of_file(options) if options.file is not None else _of_source(options))
     if options.json:
-        lines = [json.dumps([_document(one) for one in found])]
+        terminal.write(json.dumps([_document(one) for one in found]) + "\n")
     else:
         lines = [
             line for one in found for line in (*explanation_text(one, binary=options.binary), "")
         ] or ["No agent counts any process, and nothing was allocated in this window."]
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+        terminal.write(terminal.text(lines))
     return _status(found) if options.fail_on_growth else Status.DONE
 
 

@@ -1,9 +1,9 @@
 """``ledger``: what the device says is used, who holds it, and the rest. See :mod:`memory`."""
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
+from flamegraphs import terminal
 from gpuobs.memory_arguments import add_arguments
 from gpuobs.statuses import Status
 from gpuobs.verb import Verb
@@ -36,10 +36,10 @@ def _run(options: argparse.Namespace) -> Status:
         )
         allocated = sources.profile_of(found, pod, of, words)
     if options.json:
-        lines = [_json(read, accounts)]
+        terminal.write(_json(read, accounts) + "\n")
     else:
-        lines = list(text.ledger_text(read, accounts, allocated, binary=options.binary))
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+        lines = text.ledger_text(read, accounts, allocated, binary=options.binary)
+        terminal.write(terminal.text(lines))
     return Status.DONE
 
 

@@ -1,9 +1,9 @@
 """Where a verb that makes a file writes it: to standard output, or to a file of the user's."""
 
 import argparse
-import sys
 
 from flamegraphs.errors import UsageError
+from flamegraphs.terminal import write_bytes
 
 
 def add_output(parser: argparse.ArgumentParser) -> None:
@@ -21,10 +21,10 @@ def write(text: str, output: str) -> None:
     """Write ``text`` to the file ``output``; ``-`` is standard output.
 
     Raises:
-        UsageError: the file cannot be written.
+        FlameGraphError: standard output or the file cannot be written.
     """
     if output == "-":
-        sys.stdout.write(text)
+        write_bytes([text.encode()])  # as the file, whatever the terminal's encoding
         return
     try:
         with open(output, "w", encoding="utf-8") as file:

@@ -94,6 +94,52 @@ def test_help_imports_nothing_that_a_verb_alone_needs() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+# ---- output ----
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["alerts", "dashboard", "hotspots FILE", "explain FILE", "explain FILE --json"],
+)
+@pytest.mark.parametrize("where", [">/dev/full", ">&-"])
+def test_an_output_that_takes_nothing_is_one_line_and_no_defect(
+    tmp_path: Path, arguments: str, where: str
+) -> None:
+    if "full" in where and not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    file = tmp_path / "a.folded"
+    file.write_text("main;f 5\n")
+    command = f"{sys.executable} -m gpuobs {arguments.replace('FILE', str(file))} {where}"
+    done = subprocess.run(
+        ["sh", "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == Status.FAILED
+    assert done.stderr.startswith("error: standard output: cannot be written: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_closed_output_that_nothing_is_written_to_is_no_failure(tmp_path: Path) -> None:
+    (tmp_path / "a.folded").write_text("main;f 5\n")
+    render = f"{sys.executable} -m gpuobs render {tmp_path}/a.folded -o {tmp_path}/a.svg"
+    done = subprocess.run(
+        ["sh", "-c", f"{render} >&-"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (Status.DONE, "")
+
+
+@pytest.mark.parametrize("json_or_text", [[], ["--json"]])
+@pytest.mark.parametrize("verb", ["hotspots", "explain"])
+def test_what_a_file_calls_things_reaches_the_terminal_as_escapes(
+    tmp_path: Path, verb: str, json_or_text: list[str]
+) -> None:
+    file = tmp_path / "a.folded"
+    file.write_text("main;f\x1b[31m\u202egnp 5\n", encoding="utf-8")
+    done = gpuobs(verb, str(file), *json_or_text)
+    assert done.returncode == Status.DONE
+    assert done.stdout.replace("\n", "").isprintable()
+    assert "u202egnp" in done.stdout
+
+
 # ---- exit statuses ----
 
 
