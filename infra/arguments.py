@@ -55,6 +55,7 @@ from components.private_link import ANNOTATIONS, OwnEndpointArgs, PrivateLinkArg
 from components.private_link_role import PrivateLinkRoleArgs
 from components.pyroscope import PyroscopeArgs
 from components.pyroscope_elsewhere import PyroscopeElsewhereArgs
+from components.pyroscope_forwarder import ForwarderArgs
 from components.pyroscope_microservices import ServerComponentArgs
 from components.pyroscope_storage import BlobArgs, KeepingArgs
 from components.release_recovery import RecoveryArgs
@@ -65,7 +66,7 @@ from components.system_pool import SystemPoolArgs
 from contract import azure
 from contract.agent import PYROSCOPE_PORT
 from contract.choices import ClusterCredentials
-from contract.images import CHART, DEVICE_PLUGIN, SERVER, mirrored
+from contract.images import CHART, DEVICE_PLUGIN, FORWARDER, SERVER, mirrored
 from contract.messages.drift import APPROVAL
 from contract.messages.grafana import Source
 from contract.messages.release import RecordOfRelease
@@ -296,8 +297,22 @@ def pyroscope_elsewhere(
     stack: Stack, gadget: InspektorGadget, existing: ExistingPyroscope
 ) -> PyroscopeElsewhereArgs:
     """A store that is there already."""
+    forwarder, credentials = None, existing.credentials
+    if existing.needs_forwarder:
+        forwarder = ForwarderArgs(
+            host=existing.host,
+            port=existing.port,
+            tls=existing.tls,
+            image=_mirrored(stack, FORWARDER),
+            secret=credentials.secret if credentials else None,
+            secret_key=credentials.key if credentials else None,
+        )
     return PyroscopeElsewhereArgs(
-        namespace=gadget.namespace, host=existing.host, stack_mark=stack.names.request_message
+        namespace=gadget.namespace,
+        host=existing.host,
+        forwarder=forwarder,
+        url=existing.url,
+        stack_mark=stack.names.request_message,
     )
 
 

@@ -12,6 +12,7 @@ from simulator.arm.types.data_collection import forwards_to
 from simulator.kubernetes import (
     cloud_controller,
     extension_agent,
+    forwarder,
     gpus,
     pods,
     pyroscope_server,
@@ -162,12 +163,30 @@ def profiles_missing(world: World, cluster_id: str) -> str:
         host = as_text(dig(service, "spec", "externalName"))
         found = pyroscope_inside(world, cluster_id, f"http://{host}:{port}", TAKING)
         return found if isinstance(found, str) else _pushed_elsewhere(world, cluster_id, extension)
+    collector = forwarder.behind(objects, service) if service is not None else None
+    if service is not None and collector is not None:
+        reason = _forwarding(world, cluster_id, objects, collector)
+        return reason or _pushed_elsewhere(world, cluster_id, extension)
     if service is None or port not in cloud_controller.ports_of(service):
         return f"produced zero addresses: there is no Service {name}.{namespace} with port {port}"
     taking = _behind(_servers(world, cluster_id, objects), service, TAKING)
     if isinstance(taking, str):
         return taking
     return _incompatible(taking, as_text(extension.properties.get("currentVersion")))
+
+
+def _forwarding(world: World, cluster_id: str, objects: ClusterState, collector: JsonObject) -> str:
+    """Why a Collector does not bring profiles to a Pyroscope of the cluster; empty: it does."""
+    to = forwarder.destination(objects, collector, PUSH_TARGET[2])
+    if isinstance(to, str):
+        return to
+    host = re.fullmatch(r"([^.]+)\.([^.]+)\.svc(\.cluster\.local)?", to.host)
+    manifest = _service(objects, f"{host[2]}/{host[1]}") if host else None
+    if manifest is None:
+        return f"{to.host}: no such host"
+    refused = forwarder.refusal(manifest, to)
+    taking = _behind(_servers(world, cluster_id, objects), manifest, TAKING)
+    return refused or (taking if isinstance(taking, str) else "")
 
 
 def _pushed_elsewhere(world: World, cluster_id: str, extension: Resource) -> str:

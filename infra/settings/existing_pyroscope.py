@@ -2,7 +2,8 @@
 
 The agent's exporter takes an address, whether to compress, and nothing else: it speaks gRPC without
 TLS and without credentials (inspektor-gadget, ``pkg/operators/otel-profiles``), and to the Service
-``pyroscope`` on one port. So what can be put behind that name is a server that is spoken to alike.
+``pyroscope`` on one port. So what can be put behind that name is a server that is spoken to alike,
+or a forwarder to another (:mod:`components.pyroscope_forwarder`).
 """
 
 import ipaddress
@@ -14,48 +15,48 @@ from urllib.parse import urlsplit
 from pydantic import BeforeValidator
 
 from contract.agent import NAMESPACE, PYROSCOPE_PORT, PYROSCOPE_SERVICE
-from infra.settings.section import Described, RuleViolation, Section, refuse
+from infra.settings.section import Described, RuleViolation, Section, Text, refuse
 from infra.settings.types import GrafanaUid
 
 _HOST = re.compile(r"(?=.{1,253}$)[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)+")
-_FORWARDER = (
-    "run a forwarder of plain gRPC in the cluster that adds them (nginx: grpc_pass grpcs://...; it "
-    f"must pass OTLP profiles on as they are) and write its address, on port {PYROSCOPE_PORT}"
+_DEFAULT_PORTS = {"https": 443}
+_RULE = (
+    f"http://HOST:{PYROSCOPE_PORT}, another http://HOST:PORT, or https://HOST[:PORT], the address "
+    "of a Pyroscope"
 )
 
 
-def _plain_grpc(value: object) -> object:
-    """What the agent can push to, and nothing else."""
+def _grpc(value: object) -> object:
+    """Where a server can be that takes OTLP profiles by gRPC; normalised, with its port."""
     if not isinstance(value, str):
         return value
     try:
         parts = urlsplit(value)
-        host, port = parts.hostname or "", parts.port
+        host, port = parts.hostname or "", parts.port or _DEFAULT_PORTS.get(parts.scheme)
     except ValueError:
         host, port, parts = "", None, urlsplit("")
-    rule = f"http://HOST:{PYROSCOPE_PORT}, the address of a Pyroscope without TLS and credentials"
-    if parts.scheme == "https" or "@" in parts.netloc:
+    if "@" in parts.netloc:
         raise refuse(
-            rule,
-            "the agent pushes by gRPC without TLS and without credentials, and its exporter has no "
-            "setting for either; Grafana Cloud Profiles, for one, wants both.",
-            _FORWARDER,
+            _RULE,
+            "a password in a stack file is read by whoever reads the file, and stays in the state.",
+            "write credentials: { secret: NAME }, a Secret that you make in namespace gadget",
         )
-    if parts.scheme != "http" or parts.path not in ("", "/") or parts.query or parts.fragment:
-        raise refuse(rule, "the agent finds no server there.", "write it so")
-    if port != PYROSCOPE_PORT:
+    plain = parts.scheme in ("http", "https") and parts.path in ("", "/")
+    if not plain or parts.query or parts.fragment:
+        raise refuse(_RULE, "no profiles are taken there: OTLP by gRPC has no path.", "write it so")
+    if port is None:
         raise refuse(
-            rule,
-            f"the agent pushes to port {PYROSCOPE_PORT}; a name leads to a host, not to a port.",
-            f"let the server, or a Service or load balancer of it, listen on {PYROSCOPE_PORT}",
+            _RULE,
+            "Pyroscope listens on no usual port of http.",
+            f"write the port, e.g. http://{host}:{PYROSCOPE_PORT}",
         )
-    if _is_address(host) or not _HOST.fullmatch(host):
+    if not (_is_address(host) or _HOST.fullmatch(host)):
         raise refuse(
-            rule,
-            "a Kubernetes Service leads to another host by its full name, not by an address.",
+            _RULE,
+            "a short name is looked up in the agent's own namespace.",
             "write a name with a domain, e.g. pyroscope.monitoring.svc.cluster.local",
         )
-    return f"http://{host}:{port}"
+    return f"{parts.scheme}://{host}:{port}"
 
 
 def _is_address(host: str) -> bool:
@@ -66,20 +67,50 @@ def _is_address(host: str) -> bool:
     return True
 
 
-PlainGrpc = Annotated[
-    str,
-    BeforeValidator(_plain_grpc),
-    Described(f"http://HOST:{PYROSCOPE_PORT}, the host by its full name"),
+GrpcUrl = Annotated[
+    str, BeforeValidator(_grpc), Described("http://HOST:PORT or https://HOST[:PORT]")
 ]
+SecretName = Annotated[
+    str,
+    Text(
+        pattern=r"(?=.{1,253}$)[a-z0-9]([-a-z0-9.]*[a-z0-9])?",
+        rule="name of a Secret: lower-case letters, digits, `-` and `.`",
+        why="Kubernetes knows no other.",
+        fix="write e.g. pyroscope-push",
+    ),
+]
+SecretKey = Annotated[
+    str,
+    Text(
+        pattern=r"[-._a-zA-Z0-9]{1,253}",
+        rule="key of a Secret: letters, digits, `-`, `_` and `.`",
+        why="Kubernetes knows no other.",
+        fix="leave it out for `authorization`",
+    ),
+]
+
+
+class PushCredentials(Section):
+    """What the forwarder signs in with: named, never written."""
+
+    secret: SecretName
+    """A Secret in namespace `gadget` that you make and the stack only names. The forwarder waits
+    for it to be there."""
+    key: SecretKey = "authorization"
+    """Key in it, whose value is the whole header `Authorization`: `Basic ...`, or `Bearer ...`."""
 
 
 class ExistingPyroscope(Section):
     """A Pyroscope that the stack uses and never changes, in place of release, disk and link."""
 
-    url: PlainGrpc
-    """Where it takes OTLP profiles by gRPC without TLS, as the cluster's pods reach it. The Service
-    `pyroscope` in namespace `gadget` leads there. Its version must be one that reads the agent's
-    profiles (1.15 to 1.19): a preview asks it where it can."""
+    url: GrpcUrl
+    """Where it takes OTLP profiles by gRPC, as the cluster's pods reach it. The Service `pyroscope`
+    in namespace `gadget` leads there: by name, where that is `http://NAME:4040`; else, as the agent
+    speaks no TLS and only to port 4040, through a forwarder (an OpenTelemetry Collector of the
+    agent's version of profiles). Its version must be one that reads the agent's profiles (1.15 to
+    1.19): a preview asks it where it can."""
+    credentials: PushCredentials | None = None
+    """For pushing, with `https` only; without, it takes profiles from everybody."""
     data_source: GrafanaUid | None = None
     """Uid of a data source of Grafana that shows it already: the dashboard uses it, and the stack
     makes none. Without, the stack makes one with `url`, which Grafana must reach (or with
@@ -87,11 +118,42 @@ class ExistingPyroscope(Section):
 
     @property
     def host(self) -> str:
-        """The name that the Service stands for."""
+        """Its name, or address."""
         return urlsplit(self.url).hostname or ""
 
+    @property
+    def port(self) -> int:
+        """Its port."""
+        return urlsplit(self.url).port or 0
+
+    @property
+    def tls(self) -> bool:
+        """Whether it speaks TLS."""
+        return self.url.startswith("https:")
+
+    @property
+    def needs_forwarder(self) -> bool:
+        """Whether a name in place of the agents' Service would not do."""
+        return self.tls or self.port != PYROSCOPE_PORT or _is_address(self.host)
+
     def rule_violations(self) -> Iterable[RuleViolation]:
-        """The Service does not lead to itself."""
+        """The Service does not lead to itself, and credentials go where they are safe and read."""
+        if self.credentials is not None and not self.tls:
+            yield RuleViolation(
+                fields=("credentials", "url"),
+                at="credentials",
+                rule="only with a `url` of https",
+                why="they would go over the network for everybody to read.",
+                fix="write the https:// address of the server, or leave `credentials` out",
+            )
+        if self.credentials is not None and self.data_source is None:
+            yield RuleViolation(
+                fields=("credentials", "dataSource"),
+                at="credentials",
+                rule="only with `dataSource`",
+                why="the stack makes no data source with credentials, which would be in its state.",
+                fix="write the uid of a data source of Grafana that shows this server",
+            )
         if re.fullmatch(rf"{PYROSCOPE_SERVICE}\.{NAMESPACE}(\.svc(\.cluster\.local)?)?", self.host):
             yield RuleViolation(
                 fields=("url",),

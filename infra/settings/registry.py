@@ -21,9 +21,10 @@ class RegistrySettings(Section):
     """A registry of your own, for a cluster that may not reach the public ones."""
 
     prefix: RegistryPrefix | None = None
-    """Where Pyroscope's chart and image and the device plugin's image are: each under its own path,
-    without its public registry's host (`grafana/helm-charts/pyroscope`, `grafana/pyroscope`,
-    `nvidia/k8s-device-plugin`). `pyroscope.chart` and the image's repository in `pyroscope.values`
-    win over it. The agent's images are Microsoft's (`mcr.microsoft.com`), which every AKS node
-    must reach anyway. The nodes need the right to pull from it, and whoever runs Pulumi a login of
-    Docker's or Helm's where the chart is not public."""
+    """Where Pyroscope's chart and image, the device plugin's image and a forwarder's are: each
+    under its own path, without its public registry's host (`grafana/helm-charts/pyroscope`,
+    `grafana/pyroscope`, `nvidia/k8s-device-plugin`, `otel/opentelemetry-collector`).
+    `pyroscope.chart` and the image's repository in `pyroscope.values` win over it. The agent's
+    images are Microsoft's (`mcr.microsoft.com`), which every AKS node must reach anyway. The nodes
+    need the right to pull from it, and whoever runs Pulumi a login of Docker's or Helm's where the
+    chart is not public."""

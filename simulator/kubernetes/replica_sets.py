@@ -9,6 +9,8 @@ from simulator.kubernetes import pods, state
 from simulator.values import JsonObject, as_integer, as_object, clone_object, dig
 from simulator.world import ClusterState, World
 
+REVISION = "deployment.kubernetes.io/revision"
+"""By which Pulumi's provider, which waits for a Deployment of the program's, finds its newest."""
 HASH = pods.REVISIONS["Deployment"]
 
 
@@ -22,6 +24,10 @@ def control(world: World, objects: ClusterState) -> None:
             continue
         if dig(deployment, "metadata", "generation") is None:
             continue  # the API server has yet to store it
+        annotations = state.metadata(deployment).setdefault("annotations", dict[str, object]())
+        if as_object(annotations).get(REVISION) is None:
+            as_object(annotations)[REVISION] = "1"
+            world.touch()
         manifest = _manifest(deployment)
         wanted.add(state.key(manifest))
         _keep(world, objects, manifest, deployment)
@@ -69,6 +75,7 @@ def _manifest(deployment: JsonObject) -> JsonObject:
             "name": f"{state.name_of(deployment)}-{number}",
             "namespace": state.namespace_of(deployment),
             "labels": labels,
+            "annotations": {REVISION: "1"},
             "ownerReferences": [pods.reference_to(deployment)],
         },
         "spec": {

@@ -6,7 +6,7 @@ The pods themselves are in :mod:`simulator.kubernetes.pods`.
 from itertools import product
 from typing import Final
 
-from simulator.kubernetes import pyroscope_server, state
+from simulator.kubernetes import forwarder, pyroscope_server, state
 from simulator.values import (
     JsonObject,
     as_integer,
@@ -65,7 +65,8 @@ def crash(world: World, cluster_id: str, objects: ClusterState, workload: JsonOb
     """Why the containers of a scheduled pod do not run, as `<reason>: <message>`, or empty."""
     if pyroscope_server.is_pyroscope(workload):
         return pyroscope_server.crash(world, cluster_id, objects, workload)
-    return ""
+    missing = forwarder.missing(objects, workload)
+    return f"CreateContainerConfigError: {missing}" if missing else ""
 
 
 def daemon_pods(world: World, cluster_id: str, workload: JsonObject) -> int:
@@ -101,9 +102,27 @@ def control(world: World, cluster_id: str, objects: ClusterState) -> None:
                 "readyReplicas": ready,
                 "availableReplicas": ready,
             }
+            if kind == "Deployment" and objects.server_url and ready:
+                status["conditions"] = _available(workload)
             _set_status(world, workload, status)
             if ready:
                 _claim(world, objects, workload)
+
+
+def _available(workload: JsonObject) -> list[JsonObject]:
+    """The conditions that Pulumi's provider waits for (its ``await/deployment.go``)."""
+    since = dig(workload, "metadata", "creationTimestamp")
+    reasons = {"Available": "MinimumReplicasAvailable", "Progressing": "NewReplicaSetAvailable"}
+    return [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "lastUpdateTime": since,
+            "lastTransitionTime": since,
+        }
+        for kind, reason in reasons.items()
+    ]
 
 
 def _observed(workload: JsonObject) -> JsonObject:

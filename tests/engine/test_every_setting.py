@@ -536,6 +536,11 @@ NOT_ON_THE_ENGINE = {
 }
 """What is shown by the inputs of a resource, or by a refusal before there is any."""
 
+_FORWARDED = (
+    "tests/engine/test_forwarded_pyroscope.py::"
+    "test_the_agents_service_leads_to_the_forwarder_and_the_signal_arrives"
+)
+
 ELSEWHERE: Mapping[str, str] = {
     **NOT_ON_THE_ENGINE,
     "azure.subscriptionId": f"{_OTHER}test_a_stack_of_another_subscription_is_made_in_it",
@@ -554,6 +559,8 @@ ELSEWHERE: Mapping[str, str] = {
     "test_to_azures_grafana_and_back_the_release_is_made_anew_before_its_way",
     "pyroscope.existing.url": "tests/engine/test_existing_pyroscope.py::"
     "test_the_name_to_which_the_agents_push_leads_to_it",
+    "pyroscope.existing.credentials.secret": _FORWARDED,
+    "pyroscope.existing.credentials.key": _FORWARDED,
     "pyroscope.existing.dataSource": "tests/engine/test_existing_pyroscope.py::"
     "test_a_source_that_is_there_takes_the_place_of_the_stacks_own",
     "pyroscope.mode": "tests/engine/test_distributed.py::"

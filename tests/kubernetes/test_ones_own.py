@@ -75,6 +75,26 @@ def test_a_server_of_ones_own_takes_its_place_by_name(real: Simulation, cluster:
     assert (found["type"], found["externalName"]) == ("ExternalName", HOST)
 
 
+def test_by_another_port_a_forwarder_stands_behind_the_agents_service(
+    real: Simulation, cluster: Cluster
+) -> None:
+    real.stack_file("dev", {"pyroscope.existing": {"url": f"http://{HOST}:4041"}})
+    real.up()
+    assert touched(real.up()) == {}
+    assert touched(real.up("dev", "--refresh")) == {}
+    (found,) = services(cluster).values()
+    deployment = cluster.get(f"{APPS}/gadget/deployments/pyroscope-forwarder")
+    labels = as_object(dig(deployment, "spec", "template", "metadata", "labels"))
+    assert (found["type"], found["selector"]) == ("ClusterIP", labels)
+    assert "externalName" not in found
+    real.stack_file("dev", {"pyroscope.existing": THERE})
+    real.up()
+    (found,) = services(cluster).values()
+    assert (found["type"], found["externalName"]) == ("ExternalName", HOST)
+    assert cluster.find(f"{APPS}/gadget/deployments/pyroscope-forwarder") is None
+    assert touched(real.up()) == {}
+
+
 def test_and_gives_way_to_it_again(real: Simulation, cluster: Cluster) -> None:
     switch(real, None)
     assert sets(cluster) == {"pyroscope"}

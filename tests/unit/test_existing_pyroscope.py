@@ -22,22 +22,56 @@ SOURCE = PyroscopeFacts(
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("https://profiles-prod-002.grafana.net", "no setting for either"),
-        ("http://user:password@pyroscope.example.org:4040", "no setting for either"),
-        ("http://pyroscope.example.org", "pushes to port 4040"),
-        ("http://pyroscope.example.org:4041", "pushes to port 4040"),
-        ("http://10.0.0.4:4040", "by its full name"),
-        ("http://pyroscope:4040", "by its full name"),
-        ("http://pyroscope.example.org:4040/path", "finds no server there"),
-        ("http://[", "finds no server there"),
+        ("http://user:password@pyroscope.example.org:4040", "stays in the state"),
+        ("https://user:password@pyroscope.example.org", "stays in the state"),
+        ("http://pyroscope.example.org", "no usual port of http"),
+        ("http://pyroscope:4040", "in the agent's own namespace"),
+        ("http://pyroscope.example.org:4040/path", "no profiles are taken there"),
+        ("grpc://pyroscope.example.org:4040", "no profiles are taken there"),
+        ("http://[", "no profiles are taken there"),
         ("http://pyroscope.gadget.svc:4040", "is what leads to it"),
     ],
 )
-def test_what_the_agent_cannot_push_to_is_refused_with_the_reason(url: str, why: str) -> None:
+def test_what_nothing_can_push_to_is_refused_with_the_reason(url: str, why: str) -> None:
     found = faults(pyroscope={"existing": {"url": url}})
     assert set(found) == {"pyroscope.existing.url"}
     assert why in found["pyroscope.existing.url"].why
-    assert "password" not in str(found)
+    assert "password" not in found["pyroscope.existing.url"].why.replace("a password", "")
+    assert "user:" not in str(found)
+
+
+@pytest.mark.parametrize(
+    ("url", "host", "port", "tls", "forwarder"),
+    [
+        ("http://pyroscope.example.org:4040", "pyroscope.example.org", 4040, False, False),
+        ("http://pyroscope.example.org:4041", "pyroscope.example.org", 4041, False, True),
+        ("http://10.0.0.4:4040", "10.0.0.4", 4040, False, True),
+        ("https://profiles-prod-002.grafana.net", "profiles-prod-002.grafana.net", 443, True, True),
+        ("https://pyroscope.example.org:4040", "pyroscope.example.org", 4040, True, True),
+    ],
+)
+def test_a_forwarder_stands_where_the_agent_cannot_push_itself(
+    url: str, host: str, port: int, tls: bool, forwarder: bool
+) -> None:
+    existing = settings(EXISTING, pyroscope={"existing": {"url": url}}).pyroscope.existing
+    assert existing is not None
+    found = (existing.host, existing.port, existing.tls, existing.needs_forwarder)
+    assert found == (host, port, tls, forwarder)
+
+
+@pytest.mark.parametrize(
+    ("existing", "words"),
+    [
+        ({"url": URL, "dataSource": "central"}, "for everybody to read"),
+        ({"url": "https://pyroscope.example.org"}, "would be in its state"),
+    ],
+)
+def test_credentials_go_over_tls_only_and_never_into_a_source_of_the_stacks_own(
+    existing: dict[str, object], words: str
+) -> None:
+    named = {**existing, "credentials": {"secret": "pyroscope-push"}}
+    (fault,) = faults(pyroscope={"existing": named}).values()
+    assert words in fault.why
 
 
 @pytest.mark.parametrize(

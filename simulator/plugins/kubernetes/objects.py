@@ -1,4 +1,4 @@
-"""Kubernetes objects by server-side apply: namespaces, DaemonSets, Services, claims."""
+"""Kubernetes objects by server-side apply: namespaces, workloads, Services, claims."""
 
 import secrets
 from collections.abc import Callable
@@ -56,6 +56,12 @@ def _rolled_out(live: Object) -> bool:
     return observed >= generation and 0 <= wanted <= as_number(status.get("numberReady"))
 
 
+def _available(live: Object) -> bool:
+    status = as_object(live.get("status"))
+    wanted = as_number(as_object(live.get("spec")).get("replicas"), 1)
+    return as_number(status.get("readyReplicas")) >= wanted
+
+
 NAMESPACE: Final = Kind(
     pulumi_type="kubernetes:core/v1:Namespace",
     api_version="v1",
@@ -71,6 +77,15 @@ DAEMON_SET: Final = Kind(
     namespaced=True,
     create_only=frozenset({"spec.selector"}),
     ready=_rolled_out,
+)
+DEPLOYMENT: Final = Kind(
+    pulumi_type="kubernetes:apps/v1:Deployment",
+    api_version="apps/v1",
+    kind="Deployment",
+    plural="deployments",
+    namespaced=True,
+    create_only=frozenset({"spec.selector"}),
+    ready=_available,
 )
 POD_MONITOR: Final = Kind(
     pulumi_type="kubernetes:azmonitoring.coreos.com/v1:PodMonitor",
@@ -96,7 +111,8 @@ CLAIM_PATCH: Final = Kind(
     patch=True,
 )
 KINDS: Final = {
-    kind.pulumi_type: kind for kind in (NAMESPACE, DAEMON_SET, POD_MONITOR, SERVICE, CLAIM_PATCH)
+    kind.pulumi_type: kind
+    for kind in (NAMESPACE, DAEMON_SET, DEPLOYMENT, POD_MONITOR, SERVICE, CLAIM_PATCH)
 }
 
 
