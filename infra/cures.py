@@ -89,7 +89,9 @@ _CURES: Final[tuple[tuple[str, str | Callable[[str], str]], ...]] = (
     ),
     (
         r"admission webhook .* denied|ValidatingAdmissionPolicy '(?!gpuobs-)",
-        f"A policy of the cluster refuses the object: leave the namespace {NAMESPACE} out of it",
+        "A policy of the cluster refuses the object. What it demands can be written: limits and "
+        "requests as gpuobs:pyroscope.resources, labels as gpuobs:cluster.podLabels, a registry as "
+        f"gpuobs:registry.prefix; else leave the namespace {NAMESPACE} out of it",
     ),
 )
 """What a provider's words have, and what helps; the first that fits."""
