@@ -56,10 +56,10 @@ def destination(objects: ClusterState, collector: JsonObject, port: int) -> Dest
     container = as_objects(state.pod_spec(collector).get("containers"))[0]
     if GATE not in texts(container.get("args")):
         return "profiling signal support is gated under service.profilesSupport"
-    environment = _environment(objects, collector, container)
-    if isinstance(environment, str):
-        return environment
-    config = as_object(json.loads(environment.get("CONFIGURATION", "{}")))
+    given = _environment(objects, collector, container)
+    if isinstance(given, str):
+        return given
+    config = as_object(json.loads(given.get("CONFIGURATION", "{}")))
     listening = as_text(dig(config, "receivers", "otlp", "protocols", "grpc", "endpoint"))
     pipeline = as_object(dig(config, "service", "pipelines", "profiles"))
     if not listening.endswith(f":{port}") or texts(pipeline.get("receivers")) != ["otlp"]:
@@ -67,7 +67,7 @@ def destination(objects: ClusterState, collector: JsonObject, port: int) -> Dest
     exporter = as_object(dig(config, "exporters", "otlp_grpc"))
     host, _, number = as_text(exporter.get("endpoint")).rpartition(":")
     header = as_text(dig(exporter, "headers", "authorization"))
-    told = _ENVIRONMENT.sub(lambda name: environment.get(name[1], ""), header)
+    told = _ENVIRONMENT.sub(lambda name: given.get(name[1], ""), header)
     return Destination(host, int(number), dig(exporter, "tls", "insecure") is not True, told)
 
 

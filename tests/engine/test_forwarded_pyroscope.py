@@ -18,7 +18,7 @@ FORWARDER = "pyroscope-elsewhere-forwarder"
 EXISTING: JsonObject = {
     "url": f"https://{HOST}",
     "dataSource": "central",
-    "credentials": {"secret": "pyroscope-push"},
+    "credentials": {"secret": "pyroscope-push", "key": "authorization"},
 }
 SERVICE: JsonObject = {
     "apiVersion": "v1",

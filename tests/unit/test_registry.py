@@ -7,7 +7,7 @@ import pytest
 
 from contract.choices import DEVICE_PLUGIN_TAG
 from contract.compatibility import DEFAULT_CHART, DEFAULT_SERVER
-from contract.images import CHART, DEVICE_PLUGIN, SERVER, mirrored
+from contract.images import CHART, DEVICE_PLUGIN, FORWARDER, FORWARDER_TAG, SERVER, mirrored
 from tests.unit.stack_files import faults, settings
 from tests.unit.test_program import Sections, dev
 
@@ -86,5 +86,6 @@ def test_the_lines_that_fill_the_registry_name_the_versions_that_are_deployed() 
         f"{CHART.removeprefix('oci://')}:{DEFAULT_CHART}",
         f"{hub}:{DEFAULT_SERVER}",
         f"{DEVICE_PLUGIN}:{DEVICE_PLUGIN_TAG}",
+        f"docker.io/{FORWARDER}:{FORWARDER_TAG}",
     ]
     assert all(f"p.io/{image}" == mirrored(source, "p.io") for source, image in imports)

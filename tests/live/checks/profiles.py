@@ -122,7 +122,7 @@ def missing_role(world: World) -> Verdict:
     "up` of the stack takes its own account, and no other of that name, as the one it kept",
     otherwise="the account that a `destroy` left is refused as another's: name it as "
     "`blob.existing`",
-    by_hand="`az storage account show --name ACCOUNT --query tags`",
+    by_hand="`az resource show --ids ID-OF-THE-ACCOUNT`, `tags`",
 )
 def account_is_marked(world: World) -> Verdict:
     """Reads the account as a later run would."""
@@ -140,8 +140,8 @@ def account_is_marked(world: World) -> Verdict:
     "`compactor_blocks_retention_period`, after which the compactor in it marks blocks, and "
     "deletes them 12 hours later",
     otherwise="the container only grows: a lifecycle rule of the account can delete old blobs",
-    by_hand="in the server's `/api/v1/status/config`; what is deleted, only after that time: "
-    "`az storage blob list --auth-mode login`",
+    by_hand="in the server's `/api/v1/status/config`; what is deleted, only after that time, among "
+    "the container's blobs",
 )
 def retention(world: World) -> Verdict:
     """The configuration that the running server shows."""
