@@ -107,8 +107,8 @@ class ExistingPyroscope(Section):
     """Where it takes OTLP profiles by gRPC, as the cluster's pods reach it. The Service `pyroscope`
     in namespace `gadget` leads there: by name, where that is plain http on Pyroscope's usual port;
     else, as the agent speaks no TLS and to that port only, through a forwarder (an OpenTelemetry
-    Collector of the agent's version of profiles). Its version must be one that reads the agent's profiles (1.15 to
-    1.19): a preview asks it where it can."""
+    Collector of the agent's version of profiles). Its version must be one that reads the agent's
+    profiles (1.15 to 1.19): a preview asks it where it can."""
     credentials: PushCredentials | None = None
     """For pushing, with `https` only; without, it takes profiles from everybody."""
     data_source: GrafanaUid | None = None

@@ -59,8 +59,8 @@ NEVER_CHANGED = {
     "other records only",
     "components/release_repair.py: stdin": "a refresh does not read a command, and it runs for "
     "other objects only",
-    "components/inspektor_gadget.py: metadata.labels": "a namespace is never updated",
-    "components/inspektor_gadget.py: metadata.annotations": "a namespace is never updated",
+    "components/agent_namespace.py: metadata.labels": "a namespace is never updated",
+    "components/agent_namespace.py: metadata.annotations": "a namespace is never updated",
 }
 """With the reason why no later request carries them."""
 
