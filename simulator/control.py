@@ -12,8 +12,9 @@
   of the simulated one), ``extensionChart`` (``{namespace: whether the extension's chart carries it,
   release: name of its Helm release}``), ``subscriptions`` (``{id: tenant id}``: more of them, or
   foreign ones; the caller owns those of the home tenant), ``takenNames`` (names that somebody
-  outside of this world has where names are unique), ``ownGrafanas`` (Grafanas that are not Azure's,
-  by name: :func:`simulator.grafana.own.make`), ``phase`` (a word that the log of requests
+  outside of this world has where names are unique), ``privateNetwork`` (whether callers are in a
+  network in which a Grafana without public access answers), ``ownGrafanas`` (Grafanas that are not
+  Azure's, by name: :func:`simulator.grafana.own.make`), ``phase`` (a word that the log of requests
   and fault rules know the calls from now on by), ``answers`` (whether that log has the bodies of
   the answers, with the tokens in them).
 - ``POST advance`` ``{"seconds"}``: let simulated time pass.
@@ -130,6 +131,7 @@ class Control:
                     | "subscriptions"
                     | "takenNames"
                     | "flushSeconds"
+                    | "privateNetwork"
                 ):
                     world.settings[key] = value
                     if key == "subscriptions":

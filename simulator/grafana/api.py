@@ -51,7 +51,8 @@ class GrafanaService:
         if found is None or resource is None:
             return Response(404, {"message": f"no Grafana workspace {name!r} answers here"})
         workspace = Workspace(self._world, resource, found[1])
-        if as_text(resource.properties.get("publicNetworkAccess")).lower() == "disabled":
+        is_private = as_text(resource.properties.get("publicNetworkAccess")).lower() == "disabled"
+        if is_private and self._world.settings.get("privateNetwork") is not True:
             page = b"<html><head><title>403 Forbidden</title></head></html>"
             return Response(403, page, {"Content-Type": "text/html"})
         if not workspace.version:

@@ -1,13 +1,15 @@
 """Profiles in Azure Blob Storage: one life of a stack, up, again, down, and up once more."""
 
+import json
 import time
 
 import pytest
 
-from simulator.values import dig
+from simulator.values import as_text, dig
 from tests.engine.changes import STACK, apply, order, touched
 from tests.engine.portal import Portal
 from tests.engine.simulation import Outcome, Simulation
+from tests.engine.test_distributed import objects
 from tests.simulator.azure import GROUP
 
 pytestmark = pytest.mark.engine
@@ -99,8 +101,18 @@ def test_a_container_of_ones_own_takes_its_place_and_gets_a_role_of_its_own(
         )
     )
     assert new < told < old, done
+    container = f"{OURS}/blobServices/default/containers/gpu"
+    roles = [key.lower() for key in person.kind("roleAssignments")]
+    assert [key for key in roles if key.startswith(container.lower())]
+    (written,) = [
+        one
+        for one in objects(person, "ConfigMap")
+        if dig(one, "metadata", "name") == "pyroscope-config"
+    ]
+    bucket = json.loads(as_text(dig(written, "data", "config.yaml")))["storage"]["azure"]
+    assert (bucket["account_name"], bucket["container_name"]) == ("ours1", "gpu")
     sim.destroy(STACK)
-    assert person.get(f"{OURS}/blobServices/default/containers/gpu")
+    assert person.get(container)
 
 
 def test_an_account_goes_with_the_stack_where_the_stack_file_says_so(

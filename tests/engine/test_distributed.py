@@ -111,6 +111,36 @@ def test_a_component_grows_in_place(first: Outcome, sim: Simulation, person: Por
     sim.up(STACK)
 
 
+def test_each_component_has_the_replicas_and_the_resources_that_are_set(
+    first: Outcome, sim: Simulation, person: Portal
+) -> None:
+    wanted = {
+        name: {"replicas": 4 + number % 2, "resources": {"requests": {"memory": f"{number}00Mi"}}}
+        for number, name in enumerate(sorted(COMPONENTS), 1)
+    }
+    set_ = {_camel(name): one for name, one in wanted.items()}
+    sim.stack_file(STACK, {"pyroscope.components": set_})
+    sim.up(STACK)
+    seen = {
+        as_text(dig(one, "metadata", "name")).removeprefix("pyroscope-"): {
+            "replicas": dig(one, "spec", "replicas"),
+            "resources": as_objects(dig(one, "spec", "template", "spec", "containers"))[0].get(
+                "resources"
+            ),
+        }
+        for one in [*objects(person, "Deployment"), *objects(person, "StatefulSet")]
+    }
+    sim.stack_file(STACK, {"pyroscope.components": None})
+    sim.up(STACK)
+    assert seen == wanted
+
+
+def _camel(name: str) -> str:
+    """As the stack file spells a component."""
+    first_word, *others = name.split("-")
+    return first_word + "".join(map(str.capitalize, others))
+
+
 def test_back_to_one_server_everything_goes_in_order_and_what_is_in_blob_is_shown(
     first: Outcome, sim: Simulation, person: Portal
 ) -> None:

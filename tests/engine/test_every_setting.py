@@ -21,6 +21,7 @@ from infra.settings import ComponentsSettings, Settings
 from infra.settings.section import Section
 from simulator.arm.private_link import ENDPOINT_SUBSCRIPTION
 from simulator.arm.roles import GRAFANA_ADMIN, MONITORING_DATA_READER, NETWORK_CONTRIBUTOR
+from simulator.kubernetes.chart import MIRROR
 from simulator.seed import CALLER_ID, SUBSCRIPTION_ID
 from simulator.values import JsonObject, as_list, as_object, as_objects, as_text, dig
 from tests.engine.portal import Portal, portal_of, resource_group
@@ -49,6 +50,8 @@ RULES = (
 )
 """The alert rules by default; what each says is tested in ``tests/alerts``."""
 PLS = "service.beta.kubernetes.io/azure-pls-"
+NETWORK = f"{resource_group('rg-prod')}/providers/Microsoft.Network/virtualNetworks/vnet-prod"
+GPU_SUBNET = f"{NETWORK}/subnets/gpus"
 
 
 class World:
@@ -383,6 +386,7 @@ CHOSEN: Mapping[str, Shown] = {
         ],
         as_=["by-hand"],
     ),
+    "gpuPool.subnetId": Shown(GPU_SUBNET, lambda world: world.pool["vnetSubnetID"]),
     "gpuPool.autoscaling.min": Shown(1, lambda world: world.pool["minCount"]),
     "gpuPool.autoscaling.max": Shown(3, lambda world: world.pool["maxCount"]),
     "gpuPool.spot.maxPrice": Shown(0.5, lambda world: world.pool["spotMaxPrice"]),
@@ -402,6 +406,7 @@ CHOSEN: Mapping[str, Shown] = {
     "pyroscope.allowIncompatibleServer": Shown(
         True, lambda world: as_text(world.container["image"]).endswith(":1.20.0")
     ),
+    "pyroscope.chart.oci": Shown(MIRROR, lambda world: world.chart["chart"]),
     "pyroscope.storage.disk.size": Shown(
         "100Gi",
         lambda world: dig(world.claim, "spec", "resources", "requests", "storage"),
@@ -422,6 +427,15 @@ CHOSEN: Mapping[str, Shown] = {
     ),
     "grafana.existing.resourceGroup": Shown(
         "rg-prod", lambda world: "managedprivateendpoints" in world.made_in("rg-prod"), as_=True
+    ),
+    "grafana.existing.privateAccess": Shown(
+        True,
+        # It answers inside its network alone, and is refused without the setting.
+        lambda world: (
+            world.properties("grafana", "grafana-other")["publicNetworkAccess"],
+            len(world.grafana("dashboards")),
+        ),
+        as_=("Disabled", 1),
     ),
     "grafana.adopt": Shown(True, _source("by-hand", "type"), as_=["grafana-pyroscope-datasource"]),
     "grafana.dashboard.file": Shown(
@@ -460,6 +474,9 @@ MADE: Mapping[str, Shown] = {
             name.startswith("dcr-former-") for name in world.resources("dataCollectionRules")
         ),
         as_=True,
+    ),
+    "gpuPool.enabled": Shown(
+        False, lambda world: sorted(world.resources("agentPools")), ["system"]
     ),
     "cluster.create.name": Shown(
         "aks-made", lambda world: "aks-made" in world.resources("managedClusters"), as_=True
@@ -521,20 +538,7 @@ _ALERTS = "tests/engine/test_every_alert.py::"
 _OTHER = "tests/engine/test_other_subscription.py::"
 _OWN_GRAFANA = "tests/engine/test_own_grafana.py::"
 
-SIZES = (
-    "tests/unit/test_microservices.py::"
-    "test_each_component_has_its_kind_its_size_and_its_place_in_zones_and_nodes"
-)
-"""What each of eight components may use, value by value."""
-NOT_ON_THE_ENGINE = {
-    "gpuPool.subnetId": "tests/unit/test_gpu_node_pool.py::"
-    "test_driver_slices_zones_network_disk_and_pods_are_handed_on",
-    "grafana.existing.privateAccess": "tests/unit/test_preflight.py::"
-    "test_a_grafana_without_public_access_is_reported_at_once",
-    "pyroscope.chart.oci": "tests/unit/test_pyroscope.py::"
-    "test_the_chart_comes_from_a_registry_a_repository_or_the_project",
-}
-"""What is shown by the inputs of a resource, or by a refusal before there is any."""
+_DISTRIBUTED = "tests/engine/test_distributed.py::"
 
 _FORWARDED = (
     "tests/engine/test_forwarded_pyroscope.py::"
@@ -542,36 +546,31 @@ _FORWARDED = (
 )
 
 ELSEWHERE: Mapping[str, str] = {
-    **NOT_ON_THE_ENGINE,
     "azure.subscriptionId": f"{_OTHER}test_a_stack_of_another_subscription_is_made_in_it",
     "cluster.existing.id": f"{_OTHER}test_what_the_stack_makes_goes_where_cluster_and_grafana_are",
     "grafana.existing.id": f"{_OTHER}test_what_the_stack_makes_goes_where_cluster_and_grafana_are",
     "prometheus.azureMonitorWorkspace.existing.id": f"{_OTHER}test_a_workspace_of_another"
     "_subscription_is_what_the_metrics_source_asks",
-    "gpuPool.enabled": "tests/engine/test_changes_in_the_cluster.py::"
-    "test_a_change_touches_what_depends_on_it_and_nothing_else",
     "pyroscope.privateLink.create": f"{_OWN_GRAFANA}"
     "test_a_private_link_of_ones_own_is_made_where_it_is_asked_for",
     "pyroscope.privateLink.protectConnections": "tests/engine/test_private_link.py::"
     "test_without_the_protection_destroy_ends_and_says_whom_it_cut_off",
     "grafana.selfHosted.url": f"{_OWN_GRAFANA}test_no_endpoint_link_or_role_is_made_for_it",
     "grafana.selfHosted.azureSignIn": f"{_OWN_GRAFANA}"
-    "test_to_azures_grafana_and_back_the_release_is_made_anew_before_its_way",
+    "test_the_sources_lead_to_the_address_inside_the_cluster",
     "pyroscope.existing.url": "tests/engine/test_existing_pyroscope.py::"
     "test_the_name_to_which_the_agents_push_leads_to_it",
     "pyroscope.existing.credentials.secret": _FORWARDED,
     "pyroscope.existing.credentials.key": _FORWARDED,
     "pyroscope.existing.dataSource": "tests/engine/test_existing_pyroscope.py::"
     "test_a_source_that_is_there_takes_the_place_of_the_stacks_own",
-    "pyroscope.mode": "tests/engine/test_distributed.py::"
+    "pyroscope.mode": f"{_DISTRIBUTED}"
     "test_every_component_is_there_with_its_budget_and_one_of_them_behind_the_private_link",
     **{
-        f"pyroscope.components.{field.alias}.{key}": test
+        f"pyroscope.components.{field.alias}.{key}": f"{_DISTRIBUTED}"
+        "test_each_component_has_the_replicas_and_the_resources_that_are_set"
         for field in ComponentsSettings.model_fields.values()
-        for key, test in (
-            ("replicas", "tests/engine/test_distributed.py::test_a_component_grows_in_place"),
-            ("resources", SIZES),
-        )
+        for key in ("replicas", "resources")
     },
     **{
         f"grafana.selfHosted.{key}": f"{_OWN_GRAFANA}"
@@ -646,15 +645,14 @@ def test_every_setting_is_shown_once() -> None:
 @pytest.mark.parametrize("test", sorted(set(ELSEWHERE.values())))
 def test_what_is_shown_elsewhere_is_a_test_on_the_engine_that_sets_it(test: str) -> None:
     """The test is there, in a module that runs the engine, and that module gives each a value."""
-    unit = {SIZES, *NOT_ON_THE_ENGINE.values()}
     file, _, name = test.partition("::")
-    assert file.startswith("tests/engine/test_") or test in unit
+    assert file.startswith("tests/engine/test_")
     module = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     functions = [node.name for node in module.body if isinstance(node, ast.FunctionDef)]
     assert name.startswith("test_")
     assert functions.count(name) == 1
     marks = [ast.unparse(node) for node in module.body if isinstance(node, ast.Assign)]
-    assert "pytestmark = pytest.mark.engine" in marks or test in unit
+    assert "pytestmark = pytest.mark.engine" in marks
     texts = {
         part
         for node in ast.walk(module)
@@ -664,7 +662,7 @@ def test_what_is_shown_elsewhere_is_a_test_on_the_engine_that_sets_it(test: str)
     named = [node.arg for node in ast.walk(module) if isinstance(node, ast.keyword)]
     texts |= {to_camel(name) for name in named if name}
     given = {path.rsplit(".", 1)[-1] for path, one in ELSEWHERE.items() if one == test}
-    assert given <= texts or test in unit
+    assert given <= texts
 
 
 # --- the deployments -----------------------------------------------------------------------------
@@ -728,17 +726,22 @@ def made(sim: Simulation) -> Round:
 
 
 def _make_what_prod_finds(person: Portal) -> None:
-    """A Grafana, a workspace that it reads, a namespace and a data source, all made by hand."""
+    """A cluster in a network, a Grafana that answers in networks only, a workspace that it reads, a
+    namespace and a data source, all made by hand."""
     group = resource_group("rg-prod")
+    person.settings(privateNetwork=True)
     grafana = person.put(f"{group}/providers/Microsoft.Dashboard/grafana/grafana-other", _GRAFANA)
     workspace = f"{group}/providers/Microsoft.Monitor/accounts/amw-other"
     person.put(workspace, {"location": "westeurope"})
     prod = f"{group}/providers/Microsoft.ContainerService/managedClusters/aks-prod"
+    person.make_network(NETWORK, "nodes", "gpus")
+    person.move_into(f"{NETWORK}/subnets/nodes", prod)
     cluster = as_text(dig(person.get(prod), "identity", "principalId"))
     for scope, role, principal in (
         (as_text(grafana["id"]), GRAFANA_ADMIN, CALLER_ID),
         (workspace, MONITORING_DATA_READER, as_text(dig(grafana, "identity", "principalId"))),
         (resource_group("rg-dev"), NETWORK_CONTRIBUTOR, cluster),
+        (NETWORK, NETWORK_CONTRIBUTOR, cluster),
     ):
         name = uuid.uuid5(uuid.NAMESPACE_URL, f"{scope}|{role}")
         definitions = f"/subscriptions/{SUBSCRIPTION_ID}/providers/Microsoft.Authorization"
@@ -763,7 +766,7 @@ _GRAFANA: JsonObject = {
     "location": "westeurope",
     "sku": {"name": "Standard"},
     "identity": {"type": "SystemAssigned"},
-    "properties": {"grafanaMajorVersion": "12"},
+    "properties": {"grafanaMajorVersion": "12", "publicNetworkAccess": "Disabled"},
 }
 
 

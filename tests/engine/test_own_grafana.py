@@ -206,7 +206,8 @@ def test_to_azures_grafana_and_back_the_release_is_made_anew_before_its_way(
 def test_another_variable_and_another_way_to_the_profiles_are_updates(
     first: Outcome, sim: Simulation
 ) -> None:
-    sim.set_variables(OTHER_TOKEN=ADMIN)
+    # The one of the default does not sign in any more.
+    sim.set_variables(**{"OTHER_TOKEN": ADMIN, VARIABLE: VIEWER})
     through = "http://pyroscope.gadget.svc.cluster.local:4040"
     changes = {
         "grafana.selfHosted.tokenVariable": "OTHER_TOKEN",
@@ -217,6 +218,7 @@ def test_another_variable_and_another_way_to_the_profiles_are_updates(
         "data-sources-prometheus": "update",
         "dashboard-dashboard": "update",
     }
+    sim.set_variables(**{VARIABLE: ADMIN})
     sources = as_objects(content(sim)["dataSources"])
     assert through in [one["url"] for one in sources]
 

@@ -103,7 +103,8 @@ def test_the_cli_is_asked_for_the_subscription_or_the_tenant_in_use(
     assert (found.subscription, found.tenant_id) == (subscription, tenant)
 
 
-def test_a_certificate_of_a_service_principal_is_read(tmp_path: Path) -> None:
+def certificate_of(password: str) -> bytes:
+    """A certificate with its key, which ``password`` opens; empty: anybody."""
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "principal")])
     now = datetime.now(UTC)
@@ -117,17 +118,42 @@ def test_a_certificate_of_a_service_principal_is_read(tmp_path: Path) -> None:
         .not_valid_after(now + timedelta(days=1))
         .sign(key, hashes.SHA256())
     )
-    file = tmp_path / "principal.pem"
-    file.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + certificate.public_bytes(serialization.Encoding.PEM)
+    locked = (
+        serialization.BestAvailableEncryption(password.encode())
+        if password
+        else serialization.NoEncryption()
     )
+    form = serialization.PrivateFormat.PKCS8
+    return key.private_bytes(serialization.Encoding.PEM, form, locked) + certificate.public_bytes(
+        serialization.Encoding.PEM
+    )
+
+
+@pytest.mark.parametrize("password", ["", "only the owner knows"])
+def test_a_certificate_of_a_service_principal_is_read_with_its_password(
+    tmp_path: Path, password: str
+) -> None:
+    file = tmp_path / "principal.pem"
+    file.write_bytes(certificate_of(password))
     environment = {**PRINCIPAL, "ARM_CLIENT_CERTIFICATE_PATH": str(file)}
+    if password:
+        with pytest.raises(TypeError, match=r"[Pp]assword"):
+            kind(environment)
+    environment["ARM_CLIENT_CERTIFICATE_PASSWORD"] = password
     assert kind(environment) == "CertificateCredential"
+
+
+@pytest.mark.parametrize("given", ["ARM_CLIENT_ID", "ARM_TENANT_ID"])
+@pytest.mark.parametrize(
+    "secret",
+    [
+        {"ARM_CLIENT_SECRET": "s"},
+        {"ARM_USE_OIDC": "true", "ARM_OIDC_TOKEN": "t"},
+        {"ARM_CLIENT_CERTIFICATE_PATH": "principal.pem"},
+    ],
+)
+def test_half_a_service_principal_is_none(given: str, secret: dict[str, str]) -> None:
+    assert kind({given: PRINCIPAL[given], **secret}) == "AzureCliCredential"
 
 
 class _Issuer(BaseHTTPRequestHandler):
