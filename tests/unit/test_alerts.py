@@ -67,7 +67,10 @@ def test_a_rule_records_or_alerts_and_an_alert_tells_everybody_and_resolves_itse
 
 def test_addresses_become_an_action_group_and_without_any_none_is_made() -> None:
     assert deploy().of_type(ACTIONS) == []
-    inputs = deploy(email=["a@example.com", "b@example.com"]).only(ACTIONS).inputs
+    group = deploy(email=["a@example.com", "b@example.com"]).only(ACTIONS)
+    inputs = group.inputs
+    assert group.parent == "alerts"
+    assert inputs["actionGroupName"] == "alerts-dev"
     assert inputs["location"] == "Global"
     assert inputs["groupShortName"] == "gpuobs"
     assert inputs["enabled"] is True
