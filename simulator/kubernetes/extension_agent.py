@@ -108,7 +108,8 @@ def install(world: World, extension: Resource) -> str:
         for path in (("metadata",), ("spec", "template", "metadata")):
             own = as_object(dig(daemon_set, *path, "annotations") or {})
             added = as_object(dig(present, *path, "annotations") or {})
-            bury(daemon_set, {**added, **own}, *path, "annotations")
+            if added or own:  # an API server keeps no empty map
+                bury(daemon_set, {**added, **own}, *path, "annotations")
     state.add(objects, daemon_set)
     if monitored:
         state.add(objects, _pod_monitor(release, namespace))

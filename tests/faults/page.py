@@ -132,6 +132,12 @@ def _believed() -> Iterator[str]:
         "--resource-group GROUP --output table`."
     )
     yield ""
+    yield (
+        "Not mended: a `destroy` right after a run was killed leaves in Azure what it was just "
+        "asked to make, as no state names it; an `up` before it takes that over, or names it with "
+        "the line that deletes it ([Operating](../users/operating.md))."
+    )
+    yield ""
 
 
 def _files() -> Iterator[str]:

@@ -287,6 +287,16 @@ def path_of(kind: str) -> str:
 MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
+def test_an_update_of_the_extension_leaves_its_daemon_set_as_the_installation_made_it(
+    azure: Azure, kubernetes: Kubernetes
+) -> None:
+    path = "/apis/apps/v1/namespaces/gadget/daemonsets/gadget"
+    azure.install_agent()
+    first = dig(kubernetes.get(path), "spec", "template")
+    azure.install_agent()
+    assert dig(kubernetes.get(path), "spec", "template") == first
+
+
 def test_pyroscope_and_the_agent_have_pods_that_run(azure: Azure, kubernetes: Kubernetes) -> None:
     kubernetes.release()
     azure.install_agent()
