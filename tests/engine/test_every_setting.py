@@ -206,7 +206,7 @@ CHANGED: Mapping[str, Shown] = {
     "azure.location": Shown(
         "northeurope", lambda world: world.resources("resourceGroups")["rg-own"]["location"]
     ),
-    "azure.tags": Shown({"team": "ml"}, lambda world: world.pool.get("tags")),
+    "azure.tags": Shown({"team": "ml"}, lambda world: dig(world.pool, "tags", "team"), as_="ml"),
     "azure.resourceGroup.name": Shown(
         "rg-own", lambda world: "datacollectionrules" in world.made_in("rg-own"), as_=True
     ),
