@@ -62,6 +62,10 @@ def as_text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+_LARGEST = 2**63
+"""Integers of services have 64 bits; a larger one is no float either."""
+
+
 class Document:
     """A JSON object, read by path."""
 
@@ -100,20 +104,18 @@ class Document:
         return self.value(*path) is True
 
     def integer(self, *path: str) -> int | None:
-        """The whole number at ``path``, also from a decimal string."""
+        """The whole number at ``path``, also from a decimal string; none that no service sends."""
         found = self.value(*path)
         if isinstance(found, bool):
             return None
         if isinstance(found, float):
-            return int(found) if math.isfinite(found) else None
-        if isinstance(found, int):
-            return found
+            found = int(found) if math.isfinite(found) else None
         if isinstance(found, str):
             try:
-                return int(found)
+                found = int(found)
             except ValueError:
                 return None
-        return None
+        return found if isinstance(found, int) and abs(found) <= _LARGEST else None
 
     def child(self, *path: str) -> "Document":
         """The object at ``path``."""

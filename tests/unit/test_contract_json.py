@@ -75,3 +75,9 @@ def test_values_keep_their_types() -> None:
     assert document.text("a", "f") == ""
     assert document.flag("a", "b") is False
     assert document.flag("a", "d") is True
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), "9" * 400, 1e300])
+def test_a_number_that_no_service_sends_is_none(value: object) -> None:
+    assert Document({"a": value}).integer("a") is None
+    assert Document({"a": 2**63}).integer("a") == 2**63
