@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from flamegraphs.errors import FlameGraphError
 from flamegraphs.terminal import complain, silence_output
@@ -21,6 +22,9 @@ from gpuobs.profiles import PROFILES
 from gpuobs.statuses import Status, of_operation, of_profile
 from gpuobs.verb import Verb
 from operations.errors import OperationError, unexpected
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 PROG = "python -m gpuobs"
 
@@ -49,6 +53,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return Status.DONE
     except KeyboardInterrupt:
         return _failed(Status.INTERRUPTED, "interrupted")
+    except OSError as error:
+        silence_output()
+        reason = error.strerror or error
+        return _failed(Status.FAILED, f"standard output: cannot be written: {reason}.")
 
 
 def _run(arguments: Sequence[str] | None) -> Status:
@@ -85,10 +93,19 @@ def _failed(status: Status, text: str) -> Status:
 # ---- the parser ----
 
 
+class _Parser(argparse.ArgumentParser):
+    def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
+        if file is sys.stdout and file is not None:
+            # Argparse itself passes over an output that takes nothing.
+            print(message, end="", flush=True)  # noqa: T201 - the help
+        else:
+            super()._print_message(message, file)
+
+
 def parser(prog: str = PROG, width: int | None = None) -> argparse.ArgumentParser:
     """The parser of the whole command; ``width`` of its help is the terminal's where left out."""
     formatter = partial(_Help, max_help_position=28, width=width)
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog=prog,
         usage="%(prog)s VERB [options]",
         description=_description(),

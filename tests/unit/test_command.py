@@ -118,6 +118,23 @@ def test_an_output_that_takes_nothing_is_one_line_and_no_defect(
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.parametrize("arguments", ["--help", "hotspots --help", "--version"])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_help_that_a_full_disk_does_not_take_is_one_line(arguments: str, unbuffered: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m gpuobs {arguments} >/dev/full"],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == Status.FAILED
+    assert done.stderr == "error: standard output: cannot be written: No space left on device.\n"
+
+
 def test_a_closed_output_that_nothing_is_written_to_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "a.folded").write_text("main;f 5\n")
     render = f"{sys.executable} -m gpuobs render {tmp_path}/a.folded -o {tmp_path}/a.svg"
