@@ -65,14 +65,8 @@ def configuration(args: ForwarderArgs) -> dict[str, object]:
     }
 
 
-def forwarder(
-    name: str,
-    namespace: pulumi.Input[str],
-    args: ForwarderArgs,
-    stack_mark: str | None,
-    opts: pulumi.ResourceOptions,
-) -> pulumi.Resource:
-    """Its Deployment; :data:`LABELS` are those of its pods."""
+def deployment_spec(args: ForwarderArgs) -> dict[str, object]:
+    """The ``spec`` of its Deployment; :data:`LABELS` are those of its pods."""
     environment: list[dict[str, object]] = [
         # In the environment and not in a ConfigMap: another one starts the pods anew.
         {"name": _CONFIGURATION, "value": json.dumps(configuration(args))}
@@ -90,22 +84,33 @@ def forwarder(
         "resources": RESOURCES,
         "securityContext": {**SECURITY_CONTEXT, "readOnlyRootFilesystem": True},
     }
+    return {
+        "replicas": REPLICAS,
+        "selector": {"matchLabels": LABELS},
+        "template": {
+            "metadata": {"labels": LABELS},
+            "spec": {
+                "automountServiceAccountToken": False,
+                "securityContext": {"runAsNonRoot": True, "runAsUser": USER},
+                "containers": [container],
+            },
+        },
+    }
+
+
+def forwarder(
+    name: str,
+    namespace: pulumi.Input[str],
+    args: ForwarderArgs,
+    stack_mark: str | None,
+    opts: pulumi.ResourceOptions,
+) -> pulumi.Resource:
+    """Its Deployment."""
     return CustomResource(
         name,
         api_version="apps/v1",
         kind="Deployment",
         metadata={"name": NAME, "namespace": namespace, "labels": LABELS, **marked(stack_mark)},
-        spec={
-            "replicas": REPLICAS,
-            "selector": {"matchLabels": LABELS},
-            "template": {
-                "metadata": {"labels": LABELS},
-                "spec": {
-                    "automountServiceAccountToken": False,
-                    "securityContext": {"runAsNonRoot": True, "runAsUser": USER},
-                    "containers": [container],
-                },
-            },
-        },
+        spec=deployment_spec(args),
         opts=opts,
     )

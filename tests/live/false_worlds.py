@@ -176,6 +176,7 @@ FALSE_WORLDS: Mapping[str, FalseWorld] = {
     ),
     "distributors-take-the-agents-profiles": _NOTHING_ARRIVES,
     "agent-follows-a-name": _NOTHING_ARRIVES,
+    "forwarder-takes-the-agents-profiles": _NOTHING_ARRIVES,
     "providers-are-the-pinned-ones": _other_providers,
     "chart-can-be-pulled": _failed_release,
     "steps-keep-their-limits": _slow_steps,

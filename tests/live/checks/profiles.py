@@ -5,8 +5,11 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+from components.pyroscope_forwarder import LABELS, NAME, REPLICAS, ForwarderArgs, deployment_spec
+from contract.agent import PYROSCOPE_PORT
 from contract.azure import STACK_TAG
 from contract.grafana import PERMISSIONS
+from contract.images import FORWARDER, FORWARDER_TAG
 from simulator.values import JsonObject, as_list, as_object, as_objects, as_text, dig
 from tests.live.azure import Answer, CheckError, poll
 from tests.live.check import Phase, Section, Verdict, check, fails, verdict
@@ -16,6 +19,7 @@ _POD: Final = f"{NAMESPACE}/pods/pyroscope-0"
 _HALF_AN_HOUR: Final = 1800
 """For which Helm waits for a server that keeps profiles in Blob."""
 _NO_ROLE: Final = "AuthorizationPermissionMismatch"
+_APPS: Final = f"/apis/apps/v1{NAMESPACE.removeprefix('/api/v1')}"
 _SERVICE: Final = f"{NAMESPACE}/services/pyroscope"
 _DISTRIBUTORS: Final = "pyroscope-distributor.gadget.svc.cluster.local"
 _SMALL: Final = {
@@ -255,6 +259,35 @@ def distributed(world: World) -> Verdict:
     return _arrives(world, "through the distributors", change)
 
 
+def _agents_service(world: World) -> Answer:
+    """The Service in front of the distributors."""
+    found = world.kubernetes().call("GET", _SERVICE)
+    kind = dig(found.body, "spec", "type")
+    if not found.ok or kind != "ClusterIP":
+        raise CheckError(f"the agents' Service is of type {kind}: {found.error}")
+    return found
+
+
+def _replace(world: World, service: Answer, spec: JsonObject) -> None:
+    """Put another Service in its place, with its name and marks."""
+    cluster = world.kubernetes()
+    metadata = {
+        key: dig(service.body, "metadata", key)
+        for key in ("name", "namespace", "annotations", "labels")
+        if dig(service.body, "metadata", key)
+    }
+    body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+    gone = cluster.call("DELETE", _SERVICE)
+    made = cluster.call("POST", f"{NAMESPACE}/services", body)
+    if not gone.ok or not made.ok:
+        raise CheckError(f"the agents' Service: {(gone if not gone.ok else made).error}")
+
+
+def _kept(service: Answer) -> JsonObject:
+    """What of a Service's spec is not Kubernetes' own."""
+    return {key: dig(service.body, "spec", key) for key in ("type", "selector", "ports")}
+
+
 @check(
     "agent-follows-a-name",
     Section.AGENT,
@@ -267,30 +300,67 @@ def distributed(world: World) -> Verdict:
 )
 def external_name(world: World) -> Verdict:
     """Puts a name in place of the agents' Service of micro-services, and the Service back."""
-    cluster = world.kubernetes()
-    found = cluster.call("GET", _SERVICE)
-    spec = as_object(found.body.get("spec"))
-    if not found.ok or spec.get("type") != "ClusterIP":
-        raise CheckError(f"the agents' Service is of type {spec.get('type')}: {found.error}")
+    service = _agents_service(world)
     name: JsonObject = {"type": "ExternalName", "externalName": _DISTRIBUTORS}
-
-    def put(wanted: JsonObject) -> None:
-        metadata = {
-            key: dig(found.body, "metadata", key)
-            for key in ("name", "namespace", "annotations", "labels")
-            if dig(found.body, "metadata", key)
-        }
-        body = {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": wanted}
-        gone = cluster.call("DELETE", _SERVICE)
-        made = cluster.call("POST", f"{NAMESPACE}/services", body)
-        if not gone.ok or not made.ok:
-            raise CheckError(f"the agents' Service: {(gone if not gone.ok else made).error}")
-
     try:
-        return _arrives(world, f"by the name {_DISTRIBUTORS}", lambda: put(name))
+        return _arrives(
+            world, f"by the name {_DISTRIBUTORS}", lambda: _replace(world, service, name)
+        )
     finally:
-        kept = ("type", "selector", "ports")
-        put({key: spec[key] for key in kept})
+        _replace(world, service, _kept(service))
+
+
+@check(
+    "forwarder-takes-the-agents-profiles",
+    Section.AGENT,
+    Phase.GPU,
+    assumption=f"The image `{FORWARDER}:{FORWARDER_TAG}` starts as the stack runs it, with a "
+    "header from a Secret, reads the real agent's profiles, and sends on what Pyroscope reads "
+    "(`pyroscope.existing` with TLS, credentials or another port)",
+    otherwise="nothing arrives, and the forwarder's log says why; run a proxy of plain gRPC, which "
+    "does not decode, and name that in `pyroscope.existing`",
+    by_hand="`kubectl logs --namespace gadget deployment/pyroscope-forwarder`; the server's "
+    "profiles, after a GPU workload",
+)
+def forwarder(world: World) -> Verdict:
+    """Puts a forwarder between the agents' Service and the distributors, and takes it away."""
+    service, cluster = _agents_service(world), world.kubernetes()
+    key, port = "authorization", PYROSCOPE_PORT
+    to = ForwarderArgs(host=_DISTRIBUTORS, port=port, tls=False, secret=NAME, secret_key=key)
+    objects: dict[str, JsonObject] = {
+        f"{NAMESPACE}/secrets": {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": NAME},
+            "stringData": {key: "Bearer not-a-token"},
+        },
+        f"{_APPS}/deployments": {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": NAME, "labels": dict(LABELS)},
+            "spec": deployment_spec(to),
+        },
+    }
+
+    def starts() -> bool:
+        found = cluster.call("GET", f"{_APPS}/deployments/{NAME}")
+        return dig(found.body, "status", "readyReplicas") == REPLICAS
+
+    through: JsonObject = {**_kept(service), "selector": dict(LABELS)}
+    try:
+        for path, body in objects.items():
+            made = cluster.call("POST", path, body)
+            if not made.ok:
+                raise CheckError(f"{body['kind']} {NAME}: {made.error}")
+        try:
+            poll(starts, what="the start of the forwarder", seconds=600, every=10)
+        except CheckError as error:
+            return fails(str(error))
+        return _arrives(world, "through the forwarder", lambda: _replace(world, service, through))
+    finally:
+        _replace(world, service, _kept(service))
+        for path in objects:
+            cluster.call("DELETE", f"{path}/{NAME}")
 
 
 CHECKS = (
@@ -301,4 +371,5 @@ CHECKS = (
     service_account,
     distributed,
     external_name,
+    forwarder,
 )
