@@ -59,6 +59,8 @@ ROLE_ASSIGNMENT = "Microsoft.Authorization/roleAssignments"
 ROLE_DEFINITION = "Microsoft.Authorization/roleDefinitions"
 PERMISSIONS = "Microsoft.Authorization/permissions"
 AUTHORIZATION_API = "2022-04-01"
+ROLE_ELIGIBILITY = "Microsoft.Authorization/roleEligibilityScheduleInstances"
+ROLE_ELIGIBILITY_API = "2020-10-01"
 
 LOCK = "Microsoft.Authorization/locks"
 LOCK_API = "2020-05-01"

@@ -49,6 +49,7 @@ from operations.azure import not_understood, parse_id, presence_of
 from operations.clock import GIVE_UP_AFTER
 from operations.compute_survey import VmSizes, capability
 from operations.credentials import CliAccount, claims_of, fixed_assertion_ends
+from operations.eligibility import eligible_permissions
 from operations.errors import ExitCode, OperationError, in_short
 from operations.registry import login_file
 from operations.rights import not_permitted, permits, permits_data
@@ -598,6 +599,8 @@ class _Surveyor:
         A role through a group of groups, or one activated a moment ago, may not be listed yet.
         """
         held = self._holds(roles, azure.Role.GRAFANA_ADMIN)
+        if held is False and self._may_activate(azure.Role.GRAFANA_ADMIN, grafana.id):
+            held = None
         if held or not grafana.endpoint:
             return held
         from operations.grafana import Grafana
@@ -621,6 +624,11 @@ class _Surveyor:
         if any(permits_data(one, azure.DATA_ACTIONS[role]) for one in permissions):
             return True
         return None if None in found else False
+
+    def _may_activate(self, role: azure.Role, scope: str) -> bool:
+        """Whether ``role``, or one that allows the same, waits to be activated by the caller."""
+        action = azure.DATA_ACTIONS[role]
+        return any(permits_data(one, action) for one in self._eligible(scope))
 
     def _definition(self, role: str) -> tuple[Document, ...] | None:
         """What the role allows; None where its definition cannot be read."""
@@ -739,10 +747,14 @@ class _Surveyor:
 
     def _may_approve(self, node_resource_group: str) -> bool | None:
         cluster = parse_id(self._request.cluster_id or "", azure.MANAGED_CLUSTER)
-        permissions = self._permissions(azure.group_id(cluster.subscription, node_resource_group))
+        scope = azure.group_id(cluster.subscription, node_resource_group)
+        permissions = self._permissions(scope)
         if permissions is None:
             return None
-        return any(permits(one, azure.APPROVE_CONNECTION) for one in permissions)
+        if any(permits(one, azure.APPROVE_CONNECTION) for one in permissions):
+            return True
+        activated = self._eligible(scope)
+        return None if any(permits(one, azure.APPROVE_CONNECTION) for one in activated) else False
 
     def _permissions(self, scope: str) -> list[Document] | None:
         """What the caller is allowed at ``scope``; None where it cannot be read."""
@@ -758,13 +770,20 @@ class _Surveyor:
         if permissions is None:
             return RightFacts(key=wanted.key, scope=wanted.scope, known=False)
         refused = not_permitted(wanted, [one for one in permissions if not one.text("condition")])
-        missing = not_permitted(wanted, permissions)
+        lacking = not_permitted(wanted, permissions)
+        activated = self._eligible(wanted.scope) if lacking else []
+        missing = not_permitted(wanted, [*permissions, *activated])
         return RightFacts(
             key=wanted.key,
             scope=wanted.scope,
             missing=missing,
-            conditional=tuple(one for one in refused if one not in missing),
+            conditional=tuple(one for one in refused if one not in lacking),
+            eligible=tuple(one for one in lacking if one not in missing),
         )
+
+    def _eligible(self, scope: str) -> list[Document]:
+        """What the caller would be allowed at ``scope`` by roles that wait to be activated."""
+        return eligible_permissions(self._get_all, self._definition, scope)
 
     def _skus(self) -> list[Document]:
         """The SKUs of Compute in the cluster's region; none where that is not known."""

@@ -13,7 +13,8 @@
   release: name of its Helm release}``), ``subscriptions`` (``{id: tenant id}``: more of them, or
   foreign ones; the caller owns those of the home tenant), ``takenNames`` (names that somebody
   outside of this world has where names are unique), ``privateNetwork`` (whether callers are in a
-  network in which a Grafana without public access answers), ``ownGrafanas`` (Grafanas that are not
+  network in which a Grafana without public access answers), ``eligible`` (``[{principal, role,
+  scope}]``: roles by GUID that wait to be activated), ``ownGrafanas`` (Grafanas that are not
   Azure's, by name: :func:`simulator.grafana.own.make`), ``phase`` (a word that the log of requests
   and fault rules know the calls from now on by), ``answers`` (whether that log has the bodies of
   the answers, with the tokens in them).
@@ -132,6 +133,7 @@ class Control:
                     | "takenNames"
                     | "flushSeconds"
                     | "privateNetwork"
+                    | "eligible"
                 ):
                     world.settings[key] = value
                     if key == "subscriptions":

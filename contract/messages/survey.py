@@ -447,6 +447,8 @@ class RightFacts(Message):
     """The actions, also on data, that nothing allows."""
     conditional: tuple[str, ...] = ()
     """Those that only a role assignment with a condition allows."""
+    eligible: tuple[str, ...] = ()
+    """Those that a role allows which waits to be activated by the caller; not in ``missing``."""
 
 
 class LockFacts(Message):

@@ -109,8 +109,8 @@ def check_caller(
     elif survey.grafana.caller_may_admin is None and Own.DASHBOARD not in deployed:
         yield (
             f"Whether you have the role {Role.GRAFANA_ADMIN.role_name} on Grafana workspace "
-            f"{place.name} cannot be seen from here. Without it, data sources and dashboard are "
-            "refused."
+            f"{place.name} cannot be seen from here, or it has yet to be activated. Without it, "
+            "data sources and dashboard are refused."
         )
 
 

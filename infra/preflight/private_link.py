@@ -130,7 +130,7 @@ def makes_link_role(settings: Settings, survey: Survey, deployed: Container[str]
 def _may_assign(survey: Survey) -> bool:
     """Whether the caller may assign roles on the group, as far as can be read."""
     return any(
-        one.known and not one.missing and not one.conditional
+        one.known and not (one.missing or one.conditional or one.eligible)
         for one in survey.rights
         if RIGHTS[one.key].on is On.LINK_GROUP
     )
@@ -244,4 +244,10 @@ def check_private_link(
             rule=rule,
             why="Grafana's connection would stay pending and no profile could be read.",
             fix=assign + caller.note + ELIGIBLE,
+        )
+    elif survey.may_approve is None and Own.APPROVAL not in deployed:
+        yield (
+            "Whether you may approve private link connections in the node resource group "
+            f"{cluster.node_resource_group} cannot be seen from here, or only once you have "
+            "activated a role. Without it, Grafana's connection stays pending."
         )

@@ -28,6 +28,12 @@ def check_rights(
             unread.append(facts.scope)
         elif facts.missing:
             yield _missing(right, facts, survey, request, deployed)
+        elif facts.eligible:
+            yield (
+                f"You may {_actions(facts.eligible)} on {facts.scope} only once you have activated "
+                "a role that you are eligible for (portal, Privileged Identity Management > My "
+                f"roles > Azure resources); until then {_purpose(right)} is refused."
+            )
         elif facts.conditional:
             yield (
                 f"You may {_actions(facts.conditional)} on {facts.scope} only under the condition "

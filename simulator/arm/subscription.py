@@ -1,9 +1,9 @@
 """Calls that are about a subscription or a scope, not about one resource type.
 
 The subscriptions and their tenants, resource provider registration, the caller's permissions at a
-scope, Compute's quota usages and SKUs, which names Storage has left. A token is good for the
-subscriptions of its own directory; the setting ``subscriptions`` (:mod:`simulator.control`) puts
-some into others.
+scope and the roles that it may activate there, Compute's quota usages and SKUs, which names Storage
+has left. A token is good for the subscriptions of its own directory; the setting ``subscriptions``
+(:mod:`simulator.control`) puts some into others.
 """
 
 from typing import Final
@@ -13,7 +13,7 @@ from simulator.arm.errors import ArmError, forbidden
 from simulator.arm.types import storage
 from simulator.http import Request, Response
 from simulator.identity import claims_of
-from simulator.values import JsonObject, as_object, as_text
+from simulator.values import JsonObject, as_object, as_objects, as_text
 from simulator.world import TENANT_ID, Operation, World
 
 NAMESPACES: Final = (
@@ -31,6 +31,7 @@ NAMESPACES: Final = (
     "Microsoft.Storage",
 )
 _READ_USAGES: Final = "Microsoft.Compute/locations/usages/read"
+_ELIGIBILITY: Final = "roleEligibilityScheduleInstances"
 HANDLER: Final = "arm:registration"
 REGISTRATION_SECONDS: Final = 60
 
@@ -54,6 +55,8 @@ def answer(world: World, request: Request, principal: str) -> Response | None:
     if asked and request.method == "GET":
         scope = "/" + "/".join(path[:-3])
         return Response(200, {"value": _permissions(world, principal, scope)})
+    if lower[-3:] == ("providers", "microsoft.authorization", _ELIGIBILITY.lower()):
+        return Response(200, {"value": _eligible(world, principal, "/" + "/".join(path[:-3]))})
     if lower == ("subscriptions",):
         own = as_text(claims_of(world, request).get("tid"), TENANT_ID)
         known = [item for item in subscriptions(world) if tenant_of(world, item) == own]
@@ -188,4 +191,37 @@ def _permissions(world: World, principal: str, scope: str) -> list[JsonObject]:
                     **version,
                 }
             )
+    return found
+
+
+def _eligible(world: World, principal: str, scope: str) -> list[JsonObject]:
+    """The roles that the caller, or a group of its, may activate at ``scope`` or above it.
+
+    The setting ``eligible`` (:mod:`simulator.control`). The filter ``asTarget()`` is taken for
+    granted (azure-rest-api-specs, ``RoleEligibilityScheduleInstance.json`` of 2020-10-01, whose
+    example the answer is shaped by).
+    """
+    own = roles.identities(world, principal)
+    found: list[JsonObject] = []
+    for number, one in enumerate(as_objects(world.settings.get("eligible"))):
+        holder, at = as_text(one.get("principal")), as_text(one.get("scope"))
+        if holder.lower() not in own or not roles.covers(at, scope):
+            continue
+        subscription = "/".join(scope.split("/")[:3])
+        provider = f"{subscription}/providers/Microsoft.Authorization"
+        name = f"00000000-0000-4000-8000-{number:012}"
+        found.append(
+            {
+                "id": f"{at}/providers/Microsoft.Authorization/{_ELIGIBILITY}/{name}",
+                "name": name,
+                "type": f"Microsoft.Authorization/{_ELIGIBILITY}",
+                "properties": {
+                    "scope": at,
+                    "roleDefinitionId": f"{provider}/roleDefinitions/{as_text(one.get('role'))}",
+                    "principalId": holder,
+                    "status": "Provisioned",
+                    "memberType": "Direct" if holder.lower() == principal.lower() else "Group",
+                },
+            }
+        )
     return found

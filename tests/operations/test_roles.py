@@ -10,6 +10,7 @@ import pytest
 from contract.messages.survey import Survey
 from simulator.values import JsonObject, as_object
 from tests.operations.conftest import (
+    CLUSTER_ID,
     GRAFANA_ADMIN,
     GRAFANA_ID,
     GRAFANA_VIEWER,
@@ -18,8 +19,9 @@ from tests.operations.conftest import (
     Azure,
     Operations,
 )
-from tests.operations.test_survey import READER, survey
+from tests.operations.test_survey import IN_THE_CLUSTER, POOL_WRITE, READER, WANTED_RIGHT, survey
 
+CONTRIBUTOR = "b24988ac-6180-42a0-ab88-20f7382dd24c"
 DEFINITIONS = f"/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Authorization/roleDefinitions"
 PERSON, TEAM, COMPANY = (f"{number}" * 8 + "-5555-4555-8555-555555555555" for number in "567")
 AS_ADMIN = "Microsoft.Dashboard/grafana/ActAsGrafanaAdmin/action"
@@ -120,3 +122,63 @@ def test_grafanas_identity_may_read_metrics_by_a_role_of_ones_own(
     identity = survey(operations).grafana.principal_id
     assign(azure, own_role(azure, READ_METRICS), identity, "ServicePrincipal", WORKSPACE_ID)
     assert survey(operations).workspace.grafana_may_read is True
+
+
+# --- roles that wait to be activated --------------------------------------------------------------
+
+
+def eligible(azure: Azure, role: str, holder: str, scope: str) -> None:
+    azure.settings(eligible=[{"principal": holder, "role": role, "scope": scope}])
+
+
+@pytest.mark.parametrize("holder", [PERSON, COMPANY])
+@pytest.mark.parametrize("scope", [f"/subscriptions/{SUBSCRIPTION}", CLUSTER_ID])
+def test_what_a_role_allows_that_waits_to_be_activated_is_eligible_not_missing(
+    azure: Azure, operations: Operations, person: str, holder: str, scope: str
+) -> None:
+    eligible(azure, CONTRIBUTOR, holder, scope)
+    azure.settings(caller=person)
+    (found,) = survey(operations, rights=(WANTED_RIGHT,)).rights
+    # Contributor allows nothing inside the cluster.
+    assert (found.eligible, found.missing) == ((POOL_WRITE,), (IN_THE_CLUSTER,))
+
+
+@pytest.mark.parametrize(
+    ("holder", "scope"), [(PERSON, GRAFANA_ID), ("8" * 8 + PERSON[8:], CLUSTER_ID)]
+)
+def test_a_role_that_waits_elsewhere_or_for_another_changes_nothing(
+    azure: Azure, operations: Operations, person: str, holder: str, scope: str
+) -> None:
+    eligible(azure, CONTRIBUTOR, holder, scope)
+    azure.settings(caller=person)
+    (found,) = survey(operations, rights=(WANTED_RIGHT,)).rights
+    assert (found.eligible, found.missing) == ((), (POOL_WRITE, IN_THE_CLUSTER))
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"status": 400, "body": {"error": {"code": "AadPremiumLicenseRequired", "message": "no"}}},
+        {"status": 200, "text": "<html>"},
+    ],
+)
+def test_where_it_cannot_be_known_what_waits_a_right_stays_missing(
+    azure: Azure, operations: Operations, person: str, answer: JsonObject
+) -> None:
+    eligible(azure, CONTRIBUTOR, PERSON, CLUSTER_ID)
+    azure.settings(caller=person)
+    azure.fault("GET", ".*/roleEligibilityScheduleInstances", answer, count=None)
+    (found,) = survey(operations, rights=(WANTED_RIGHT,)).rights
+    assert found.missing == (POOL_WRITE, IN_THE_CLUSTER)
+
+
+def test_an_administrator_of_grafana_and_an_approver_who_have_yet_to_activate_that_are_unknown(
+    azure: Azure, operations: Operations, person: str
+) -> None:
+    seen = seen_by(azure, operations, person)
+    assert (seen.grafana.caller_may_admin, seen.may_approve) == (False, False)
+    roles = (GRAFANA_ADMIN, CONTRIBUTOR)
+    scope = f"/subscriptions/{SUBSCRIPTION}"
+    azure.settings(eligible=[{"principal": person, "role": role, "scope": scope} for role in roles])
+    seen = survey(operations)
+    assert (seen.grafana.caller_may_admin, seen.may_approve) == (None, None)

@@ -81,6 +81,13 @@ def test_a_right_under_a_condition_is_a_warning() -> None:
     assert "condition" in found
 
 
+def test_a_right_that_waits_to_be_activated_is_a_warning_that_says_where() -> None:
+    (found,) = said(facts(0, eligible=RIGHTS[0].actions))
+    assert isinstance(found, str)
+    assert "activated" in found
+    assert "Privileged Identity Management" in found
+
+
 def test_a_right_that_is_there_says_nothing() -> None:
     assert said(facts(0)) == []
 
