@@ -51,7 +51,8 @@ def while_helm_waits(
     # The last of what comes before the release.
     until(lambda: is_there(cluster, AGENT), 120)
     speed(real, SLOW)
-    until(lambda: is_there(cluster, SERVICE), 120)
+    # Helm makes it last, and then waits.
+    until(lambda: is_there(cluster, STATEFUL_SET), 120)
     interrupt(up.pid)
     output, _ = up.communicate()
     speed(real, 0.0)
