@@ -133,7 +133,7 @@ def _believed() -> Iterator[str]:
     )
     yield ""
     yield (
-        "Not mended: a `destroy` right after a run was killed leaves in Azure what it was just "
+        "Not fixed: a `destroy` right after a run was killed leaves in Azure what it was just "
         "asked to make, as no state names it; an `up` before it takes that over, or names it with "
         "the line that deletes it ([Operating](../users/operating.md))."
     )
