@@ -76,7 +76,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     say = sys.stdout.write
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         files = {blocks: Path(folder) / f"{blocks}.html" for blocks in options.sizes}
         for blocks, file in files.items():
             write(file, blocks)
