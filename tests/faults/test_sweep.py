@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from contract.messages.base import Verb
-from tests.faults import calls, hostile, kinds, rights, two
+from tests.faults import calls, hostile, kinds, two
 from tests.faults.calls import Call
 from tests.faults.cures import cures
 from tests.faults.expected import NoExpectationError, expected
@@ -100,28 +100,6 @@ def test_two_runs_at_once_do_not_meet(stage: Stage, runs: Runs, case: str) -> No
     del runs
     result = two.run(stage, case, calls.read())
     assert result.ok, result.why
-
-
-@pytest.mark.parametrize(
-    "case",
-    [
-        "up / without Contributor on Grafana",
-        "up / without Grafana Admin on Grafana",
-        "destroy / without Grafana Admin on Grafana",
-    ],
-)
-def test_a_missing_right_is_named_by_up_before_anything_is_made_and_by_destroy(
-    stage: Stage, runs: Runs, case: str
-) -> None:
-    del runs
-    result = rights.run(stage, case)
-    assert result.ok, (result.why, result.saw)
-
-
-def test_exactly_the_rights_of_the_readme_are_enough(stage: Stage, runs: Runs) -> None:
-    del runs
-    result = rights.run(stage, f"up / {rights.ALL}")
-    assert result.ok, (result.why, result.saw)
 
 
 def test_the_page_on_operating_has_commands_for_each_error_it_shows() -> None:
