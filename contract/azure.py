@@ -227,6 +227,11 @@ def name_of(arm_id: str) -> str:
     return arm_id.rstrip("/").rpartition("/")[2]
 
 
+def covers(scope: str, arm_id: str) -> bool:
+    """Whether ``arm_id`` is ``scope`` or below it: what is set there (a lock, a role) holds."""
+    return f"{arm_id}/".lower().startswith(f"{scope}/".lower())
+
+
 def parent_of(arm_id: str) -> str:
     """The id of what a child resource is in, e.g. of a subnet's network."""
     return arm_id.rsplit("/", 2)[0]

@@ -54,10 +54,13 @@ def write_bytes(parts: Iterable[bytes]) -> None:
     except BrokenPipeError:
         raise
     except OSError as error:
-        silence_output()
-        raise FlameGraphError(
-            f"standard output: cannot be written: {error.strerror or error}."
-        ) from error
+        raise not_written(error) from error
+
+
+def not_written(error: OSError) -> FlameGraphError:
+    """Give up standard output, which did not take something, and say why."""
+    silence_output()
+    return FlameGraphError(f"standard output: cannot be written: {error.strerror or error}.")
 
 
 def complain(message: str) -> None:

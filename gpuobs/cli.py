@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flamegraphs.errors import FlameGraphError
-from flamegraphs.terminal import complain, silence_output
+from flamegraphs.terminal import complain, not_written, silence_output
 from gpuobs import VERSION
 from gpuobs.alerts import ALERTS
 from gpuobs.check import CHECK
@@ -54,9 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _failed(Status.INTERRUPTED, "interrupted")
     except OSError as error:
-        silence_output()
-        reason = error.strerror or error
-        return _failed(Status.FAILED, f"standard output: cannot be written: {reason}.")
+        return _failed(Status.FAILED, str(not_written(error)))
 
 
 def _run(arguments: Sequence[str] | None) -> Status:

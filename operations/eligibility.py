@@ -38,8 +38,7 @@ def eligible_permissions(
 
 def _roles_at(scope: str, listed: Sequence[Document]) -> Iterator[str]:
     for one in listed:
-        above = one.text("properties", "scope").lower()
-        in_a_subscription = above.startswith("/subscriptions/")
-        # Anything else that is listed for the scope is above it: a management group.
-        if not in_a_subscription or f"{scope.lower()}/".startswith(f"{above}/"):
+        at = one.text("properties", "scope")
+        # What is listed and in no subscription is above the scope: a management group.
+        if azure.covers(at, scope) or not at.lower().startswith("/subscriptions/"):
             yield azure.name_of(one.text("properties", "roleDefinitionId")).lower()

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterator
 
-from contract.azure import LOCKED, group_id, name_of, subscription_of
+from contract.azure import LOCKED, covers, group_id, name_of, subscription_of
 from contract.lines import delete_lock
 from contract.messages.survey import Survey, SurveyRequest
 from infra.deployed import Own
@@ -23,7 +23,7 @@ def check_locks(
     nodes = _nodes(survey, request)
     for lock in survey.locks:
         changed = _changed(survey, request, subscription)
-        if not any(_covers(lock.scope, one) for one in changed) and not _is_in(nodes, lock.scope):
+        if not any(covers(lock.scope, one) for one in changed) and not _is_in(nodes, lock.scope):
             continue
         name = name_of(lock.id)
         remove = f"ask whoever set it to take it away for the time: {delete_lock(lock.id)}"
@@ -63,10 +63,5 @@ def _changed(survey: Survey, request: SurveyRequest, subscription: str) -> Itera
     yield from filter(None, (request.cluster_id, _nodes(survey, request), request.grafana_id, own))
 
 
-def _covers(scope: str, resource_id: str) -> bool:
-    """Whether a lock on ``scope`` holds for the resource."""
-    return f"{resource_id}/".lower().startswith(f"{scope}/".lower())
-
-
 def _is_in(group: str, scope: str) -> bool:
-    return bool(group) and _covers(group, scope)
+    return bool(group) and covers(group, scope)

@@ -1,7 +1,5 @@
 """A fixed sample of the sweep of faults, in which every call and every kind of fault occurs."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
@@ -14,19 +12,13 @@ from tests.faults.expected import NoExpectationError, expected
 from tests.faults.jobs import SILENT
 from tests.faults.mutations import MUTATIONS
 from tests.faults.sample import SAMPLE, strike
-from tests.faults.stage import PHASES, Run, Stage, opened
+from tests.faults.stage import PHASES, Run, Stage
 
 pytestmark = pytest.mark.engine
 
 Runs = dict[str, tuple[Run, list[str]]]
 EXAMPLES: Final = 3
 """Answers that are changed, for each mutation."""
-
-
-@pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory, warm_python: Path) -> Iterator[Stage]:
-    with opened(tmp_path_factory.mktemp("stage"), warm_python) as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
